@@ -1,0 +1,1 @@
+"""symderive: a symbolic derivation checker for tensor gradients."""

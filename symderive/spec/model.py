@@ -1,0 +1,90 @@
+"""What reading a spec gives: frozen data in which every name is resolved, every index has its range, and
+everything knows where it stands in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sympy import Expr
+
+from symderive.errors import NOWHERE, Location, Span
+from symderive.spec.syntax import Node, Statement
+
+Shape = tuple[Expr, ...]
+"""Size expressions, one an axis; the first may be :data:`symderive.spec.sizes.BATCH_SIZE` for ``...``."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input tensor. ``index`` is the size C of class ids in 0..C-1; ``range`` are values to sample."""
+
+    name: str
+    shape: Shape
+    grad: bool = True
+    index: Expr | None = None
+    boolean: bool = False
+    range: tuple[Fraction, Fraction] | None = None
+    assume: tuple[str, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it holds real numbers, rather than class ids or truth values."""
+        return self.index is None and not self.boolean
+
+
+@dataclass(frozen=True)
+class Equation:
+    """``tensor[indices] = right``. ``ranges`` gives the extent of every index of it, free or bound."""
+
+    tensor: str
+    indices: tuple[str, ...]
+    right: Node
+    ranges: Mapping[str, Expr]
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def shape(self) -> Shape:
+        """The extents of its free indices, in order: the shape of the tensor that it defines."""
+        return tuple(self.ranges[i] for i in self.indices)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One op. ``indices`` are the declared ranges, ``wrt`` the inputs to differentiate, ``cases`` more sizes to check.
+
+    ``sizes`` are the author's (``"..."`` maps to the tuple of batch extents), ``text`` is the file as it was read.
+    ``reference`` and ``claims`` are syntax only: what a reference may call is judged when it is run.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[str, ...]
+    wrt: tuple[str, ...]
+    sizes: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
+    constants: Mapping[str, Fraction] = field(default_factory=dict)
+    indices: Mapping[str, Expr] = field(default_factory=dict)
+    reference: tuple[Statement, ...] = ()
+    claims: tuple[Statement, ...] = ()
+    cases: tuple[Mapping[str, int | tuple[int, ...]], ...] = ()
+    title: str = ""
+    source: str = ""
+    notes: str = ""
+    path: str = ""
+    text: str = ""
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of every tensor, inputs first."""
+        return {i.name: i.shape for i in self.inputs} | {e.tensor: e.shape for e in self.equations}
+
+    def input(self, name: str) -> Input:
+        """The input of that name."""
+        return next(i for i in self.inputs if i.name == name)
+
+    def location(self, span: Span) -> Location:
+        """A place in this spec's file, for an error."""
+        return Location(self.path, span, self.text)

@@ -1,0 +1,203 @@
+"""The syntax tree of the language: what a parser reads, a printer writes and an evaluator walks.
+
+Index form and array form share one expression grammar, a subset of Python's. Nodes are frozen and compare
+by meaning: the ``span`` of a node says where it stands and takes no part in equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+
+from symderive.errors import NOWHERE, Span
+
+BATCH = "..."
+"""The name of the index that stands for all leading batch axes."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An expression. Subclasses add their parts before ``span``."""
+
+    span: Span = field(default=NOWHERE, compare=False, kw_only=True, repr=False)
+
+    def children(self) -> Iterator[Node]:
+        """The expressions directly inside this one, in reading order."""
+        for part in fields(self):
+            yield from _nodes(getattr(self, part.name))
+
+    def walk(self) -> Iterator[Node]:
+        """This node and every one below it, parents first."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(list(node.children())))
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes(item)
+
+
+@dataclass(frozen=True)
+class Number(Node):
+    """An exact number, never negative: ``1/2`` is a division of two, ``0.5`` the rational one half."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    """A scalar tensor, a constant, a size, an index, ``pi``, ``inf``, or (in array form) a whole tensor."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Batch(Node):
+    """``...`` in an index position."""
+
+
+@dataclass(frozen=True)
+class Access(Node):
+    """``x[i, k + 1]``: one entry of a tensor; an index position holds an integer expression or :class:`Batch`."""
+
+    tensor: str
+    indices: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Unary(Node):
+    """``-a`` or ``+a``."""
+
+    op: str
+    operand: Node
+
+
+@dataclass(frozen=True)
+class Binary(Node):
+    """``a op b`` with ``op`` one of ``+ - * / ** // %``, and ``@`` in array form."""
+
+    op: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Compare(Node):
+    """``a < b``, or a chain ``lo <= x <= hi``: ``operands`` has one more entry than ``ops``."""
+
+    ops: tuple[str, ...]
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Logical(Node):
+    """``a and b and c`` or ``a or b``."""
+
+    op: str
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Not(Node):
+    """``not a``."""
+
+    operand: Node
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """``exp(x)``, ``where(c, a, b)``, ``pad(x[i - 1], 0)``, ``delta(i, j)``, ``D(y[i], x[k])``, ``linear(x, W, b)``."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    keywords: tuple[tuple[str, Node], ...] = ()
+
+
+@dataclass(frozen=True)
+class Binder(Node):
+    """``sum[i, j : condition](body)``: ``op`` over the named indices.
+
+    Reductions (``sum``, ``max``, ``argmax``, ``det``, ...) bind the indices; ``softmax``, ``log_softmax`` and ``inv``
+    bind them inside the body and keep them free outside.
+    """
+
+    op: str
+    indices: tuple[str, ...]
+    condition: Node | None
+    body: Node
+
+
+@dataclass(frozen=True)
+class Attribute(Node):
+    """``dy.T``, or one output of a called spec, ``lstm_cell(...).h``."""
+
+    value: Node
+    name: str
+
+
+@dataclass(frozen=True)
+class Method(Node):
+    """``dy.sum(0, keepdim=True)`` and ``F.linear(x, W, b)`` (where ``value`` is the name ``F``)."""
+
+    value: Node
+    name: str
+    arguments: tuple[Node, ...]
+    keywords: tuple[tuple[str, Node], ...] = ()
+
+
+@dataclass(frozen=True)
+class Subscript(Node):
+    """``v[:, None]``, ``(A @ x)[0]``, ``linear(x, W, b)[i, j]``: a subscript that is not a plain :class:`Access`."""
+
+    value: Node
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Slice(Node):
+    """``start:stop:step`` in a subscript of array form."""
+
+    start: Node | None
+    stop: Node | None
+    step: Node | None
+
+
+@dataclass(frozen=True)
+class Keyword(Node):
+    """``None``, ``True`` or ``False`` in array form."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True)
+class Text(Node):
+    """A string literal, as in ``einsum("nk,jk->nj", x, W)``."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Listing(Node):
+    """``(0, 1)`` or ``[0, 1]`` in array form."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Statement(Node):
+    """``left = side = side ...``: an equation has one side, a claim may chain several."""
+
+    left: Node
+    sides: tuple[Node, ...]
+
+    @property
+    def right(self) -> Node:
+        """The last side, which of an equation is the only one."""
+        return self.sides[-1]
