@@ -75,11 +75,13 @@ class Derivation:
 
     ``forward`` is the program as it is computed: what the spec says, in stable form. ``backward.inputs`` are the
     upstreams ``d<output>`` and the ``saved`` tensors; its ``outputs`` are the gradients in the order of ``wrt``.
+    ``display`` is ``backward`` as formulas print it: the upstream of a sole scalar output is 1.
     """
 
     spec: model.Spec
     forward: Program
     backward: Program
+    display: Program
     upstreams: tuple[str, ...]
     saved: tuple[str, ...]
     gradients: Mapping[str, Gradient]
