@@ -112,6 +112,32 @@ class Pad(Node):
         return Expr.__new__(cls, access, value)
 
 
+class FloorDiv(Node):
+    """``a // b`` of integers, rounded down."""
+
+    is_integer = True
+
+    def __new__(cls, a: Expr, b: Expr) -> Expr:
+        if a.is_Integer and b.is_Integer:
+            return Integer(int(a) // int(b))
+        if b is S.One:
+            return a
+        return Expr.__new__(cls, a, b)
+
+
+class Mod(Node):
+    """``a % b`` of integers, with the sign of b."""
+
+    is_integer = True
+
+    def __new__(cls, a: Expr, b: Expr) -> Expr:
+        if a.is_Integer and b.is_Integer:
+            return Integer(int(a) % int(b))
+        if b is S.One:
+            return S.Zero
+        return Expr.__new__(cls, a, b)
+
+
 class Stop(Node):
     """``stop(x)``: the value of x, with no gradient."""
 
