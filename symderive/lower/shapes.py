@@ -25,10 +25,29 @@ def sizes(entries: Iterable[Expr | int]) -> Shape:
     return tuple(Integer(e) if isinstance(e, int) else e for e in entries)
 
 
+_PROBES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+"""Sizes at which two expressions that expanding cannot tell equal are compared."""
+
+
 @lru_cache(maxsize=4096)
 def same_size(a: Expr, b: Expr) -> bool:
-    """Whether two size expressions are equal for all sizes, as far as expanding shows."""
-    return bool(a == b or expand(a - b) == 0)
+    """Whether two size expressions are equal for all sizes: by expanding, else by their values at a few sizes."""
+    if a == b or expand(a - b) == 0:
+        return True
+    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    if not symbols:
+        return False
+    return all(
+        same_value(
+            a, b, {s: Integer(_PROBES[(n + shift) % len(_PROBES)] + 2 * shift * n) for n, s in enumerate(symbols)}
+        )
+        for shift in range(8)
+    )
+
+
+def same_value(a: Expr, b: Expr, values: dict[Expr, Integer]) -> bool:
+    """Whether two size expressions agree at one choice of the sizes."""
+    return bool(a.xreplace(values) == b.xreplace(values))
 
 
 def same_shape(a: Shape, b: Shape) -> bool:
