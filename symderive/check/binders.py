@@ -1,0 +1,164 @@
+"""Reductions, normalisers and matrix functions, compiled to closures; see :mod:`symderive.check.closures`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from symderive.check.numbers import Value
+from symderive.spec import syntax
+from symderive.spec.functions import MATRIX, NORMALISERS
+
+if TYPE_CHECKING:
+    from symderive.check.closures import Closure, Compiler, Slots
+
+_REDUCERS = {
+    "sum": "total",
+    "mean": "mean",
+    "prod": "product",
+    "max": "largest",
+    "min": "smallest",
+    "logsumexp": "logsumexp",
+}
+
+
+def binder(c: Compiler, node: syntax.Binder) -> Closure:
+    """A reduction, normaliser or matrix function, remembered where it does not depend on all of the scope."""
+    inner = c.scope | set(node.indices)
+    keeps = node.op in NORMALISERS or MATRIX.get(node.op, False)
+    rest = (names(c, node) & c.scope) - set(node.indices)
+    body = c.compile(node.body, inner)
+    condition = None if node.condition is None else c.compile(node.condition, inner)
+    values = loop(c, node, body, condition)
+    if node.op in MATRIX:
+        whole = remembered(c, matrix(c, node, body), rest)
+        return entry_of(c, node, whole) if keeps else whole
+    if node.op in NORMALISERS:
+        return normaliser(c, node, body, condition, remembered(c, values, rest))
+    reduced = reduction(c, node, values)
+    return remembered(c, reduced, rest) if rest != c.scope else reduced
+
+
+def names(c: Compiler, node: syntax.Node) -> frozenset[str]:
+    """The indices that an expression mentions."""
+    found = {n.id for n in node.walk() if isinstance(n, syntax.Name)}
+    if any(isinstance(n, syntax.Batch) for n in node.walk()):
+        found.add(syntax.BATCH)
+    for inner in node.walk():
+        if isinstance(inner, syntax.Binder):
+            found.update(inner.indices)
+    return frozenset(found & set(c.slots))
+
+
+def remembered(c: Compiler, closure: Closure, names: frozenset[str]) -> Closure:
+    """The same closure, computed once for each value of the indices ``names``."""
+    slots = [c.slots[n] for n in sorted(names)]
+    memory: dict[tuple[int, ...], Value] = {}
+
+    def call(e: Slots) -> Value:
+        key = tuple([e[s] for s in slots])
+        if key not in memory:
+            memory[key] = closure(e)
+        return memory[key]
+
+    return call
+
+
+def loop(c: Compiler, node: syntax.Binder, body: Closure, condition: Closure | None) -> Callable[[Slots], list[Value]]:
+    """The values of the body over the bound indices, in order, where the condition holds."""
+    slots = [c.slots[i] for i in node.indices]
+    ranges = [range(c.ranges[i]) for i in node.indices]
+    truth = c.domain.truth
+    if len(slots) == 1 and condition is None:
+        return _single(slots[0], ranges[0], body)
+
+    def call(e: Slots) -> list[Value]:
+        before = [e[s] for s in slots]
+        values = []
+        for at in itertools.product(*ranges):
+            for slot, value in zip(slots, at, strict=True):
+                e[slot] = value
+            if condition is None or truth(condition(e)):
+                values.append(body(e))
+        for slot, value in zip(slots, before, strict=True):
+            e[slot] = value
+        return values
+
+    return call
+
+
+def reduction(c: Compiler, node: syntax.Binder, loop: Callable[[Slots], list[Value]]) -> Closure:
+    """One number out of the values of the body."""
+    truth = c.domain.truth
+    if node.op in ("any", "all"):
+        test = any if node.op == "any" else all
+        return lambda e: test([truth(v) for v in loop(e)])
+    watch = c.watch and c.watch.site(node.op, node.span)
+    reduce: Callable[[list[Value]], Value]
+    if node.op in ("argmax", "argmin"):
+        op, first = (">" if node.op == "argmax" else "<"), c.domain.first
+        reduce = lambda values: first(values, op)  # noqa: E731
+    else:
+        reduce = getattr(c.domain, _REDUCERS[node.op])
+    if watch and node.op in ("max", "min", "argmax", "argmin"):
+        return lambda e: reduce(watch.among(loop(e), largest=node.op.endswith("max")))
+    return lambda e: reduce(loop(e))
+
+
+def normaliser(
+    c: Compiler, node: syntax.Binder, body: Closure, condition: Closure | None, loop: Callable[[Slots], list[Value]]
+) -> Closure:
+    """``softmax`` and ``log_softmax`` at the present value of the index: 0 and -inf where it does not qualify."""
+    domain, truth = c.domain, c.domain.truth
+    if node.op == "softmax":
+        outside, inside = domain.number(0), domain.softmax
+    else:
+        outside, inside = domain.neg(domain.inf), domain.log_softmax
+
+    def call(e: Slots) -> Value:
+        if condition is not None and not truth(condition(e)):
+            return outside
+        return inside(body(e), loop(e))
+
+    return call
+
+
+def matrix(c: Compiler, node: syntax.Binder, body: Closure) -> Closure:
+    """The matrix of the body, put through ``inv``, ``det`` or ``logdet``."""
+    row, column = (c.slots[i] for i in node.indices)
+    rows, columns = (range(c.ranges[i]) for i in node.indices)
+    function = {"inv": c.domain.inverse, "det": c.domain.determinant, "logdet": c.domain.logdet}[node.op]
+
+    def at(e: Slots, r: int, c: int) -> Value:
+        e[row], e[column] = r, c
+        return body(e)
+
+    def call(e: Slots) -> Value:
+        before = e[row], e[column]
+        values = [[at(e, r, c) for c in columns] for r in rows]
+        e[row], e[column] = before
+        return function(values)
+
+    return call
+
+
+def entry_of(c: Compiler, node: syntax.Binder, matrix: Closure) -> Closure:
+    """The entry of a matrix at the present values of its two indices."""
+    row, column = (c.slots[i] for i in node.indices)
+    return lambda e: matrix(e)[e[row]][e[column]]
+
+
+def _single(slot: int, values: range, body: Closure) -> Callable[[Slots], list[Value]]:
+    def steps(e: Slots) -> Iterator[Value]:
+        for value in values:
+            e[slot] = value
+            yield body(e)
+
+    def call(e: Slots) -> list[Value]:
+        before = e[slot]
+        result = list(steps(e))
+        e[slot] = before
+        return result
+
+    return call

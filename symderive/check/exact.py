@@ -1,0 +1,179 @@
+"""Exact arithmetic: rationals as long as they last, numbers of many digits where a function is transcendental."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+
+from symderive.check.numbers import COMPARISONS, Domain, Value
+
+
+def _is_rational(a: Value) -> bool:
+    return isinstance(a, int | Fraction)
+
+
+def _root(value: int) -> int | None:
+    root = math.isqrt(value)
+    return root if root * root == value else None
+
+
+class Exact(Domain):
+    """Rationals as long as they last, then ``mpmath`` numbers of ``digits`` digits."""
+
+    name = "exact"
+
+    def __init__(self, digits: int = 60) -> None:
+        self.context = mpmath.MPContext()
+        self.context.dps = digits
+        self.digits = digits
+        self.inf = self.context.inf
+        self.nan = self.context.nan
+        self.pi = +self.context.pi
+        self.functions = {name: self._function(name) for name in _MP_RANGE} | {
+            "sqrt": self._sqrt,
+            "floor": self._floor,
+            "round": self._round,
+            "abs": abs,
+        }
+
+    def number(self, value: Fraction | int) -> Fraction | int:
+        """Rationals are numbers of this domain."""
+        return value
+
+    def lift(self, a: Value) -> Any:
+        """A number as one of ``mpmath``."""
+        if isinstance(a, Fraction):
+            return self.context.mpf(a.numerator) / a.denominator
+        return self.context.mpf(a)
+
+    def add(self, a: Value, b: Value) -> Value:
+        """The sum, a rational if both are."""
+        if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
+            return a + b
+        return self.lift(a) + self.lift(b)
+
+    def sub(self, a: Value, b: Value) -> Value:
+        """The difference, a rational if both are."""
+        if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
+            return a - b
+        return self.lift(a) - self.lift(b)
+
+    def mul(self, a: Value, b: Value) -> Value:
+        """The product, a rational if both are; an exact 0 times anything finite is an exact 0."""
+        if isinstance(a, int | Fraction):
+            if isinstance(b, int | Fraction):
+                return a * b
+            if a == 0 and self.context.isfinite(b):
+                return 0
+        elif isinstance(b, int | Fraction) and b == 0 and self.context.isfinite(a):
+            return 0
+        return self.lift(a) * self.lift(b)
+
+    def div(self, a: Value, b: Value) -> Value:
+        """The quotient, a rational if both are."""
+        if b == 0:
+            if a == 0 or self.is_nan(a):
+                return self.nan
+            return self.inf if a > 0 else -self.inf
+        if isinstance(a, int | Fraction):
+            if isinstance(b, int | Fraction):
+                return Fraction(a) / b
+            if a == 0 and self.context.isfinite(b):
+                return 0
+        return self.lift(a) / self.lift(b)
+
+    def neg(self, a: Value) -> Value:
+        """The negative."""
+        return -a
+
+    def power(self, a: Value, b: Value) -> Value:
+        """Exact for a whole exponent, and for one of halves of a square; NaN where it is not real."""
+        if not _is_rational(b):
+            return self._real_power(a, b)
+        if b == int(b):
+            if a == 0 and b < 0:
+                return self.inf
+            return Fraction(a) ** int(b) if _is_rational(a) else a ** int(b)
+        if b * 2 == int(b * 2):
+            return self.power(self._sqrt(a), int(b * 2))
+        return self._real_power(a, b)
+
+    def compare(self, op: str) -> Callable[[Value, Value], bool]:
+        """The comparison that ``op`` stands for."""
+        function = COMPARISONS[op]
+
+        def call(a: Value, b: Value) -> bool:
+            if _is_rational(a) and _is_rational(b):
+                return function(a, b)
+            return bool(function(self.lift(a), self.lift(b)))
+
+        return call
+
+    def _real_power(self, a: Value, b: Value) -> Value:
+        a, b = self.lift(a), self.lift(b)
+        if a > 0:
+            return self.context.power(a, b)
+        if a == 0 and b != 0:
+            return self.context.zero if b > 0 else self.inf
+        return self.context.one if b == 0 else self.nan
+
+    def _sqrt(self, a: Value) -> Value:
+        if self.is_nan(a) or a < 0:
+            return self.nan
+        if _is_rational(a):
+            top, bottom = _root(Fraction(a).numerator), _root(Fraction(a).denominator)
+            if top is not None and bottom is not None:
+                return Fraction(top, bottom)
+        return self.context.sqrt(self.lift(a))
+
+    def _floor(self, a: Value) -> Value:
+        if _is_rational(a):
+            return math.floor(a)
+        return int(self.context.floor(a)) if self.context.isfinite(a) else a
+
+    def _round(self, a: Value) -> Value:
+        """Half to even."""
+        if _is_rational(a):
+            return round(Fraction(a))
+        return int(self.context.nint(a)) if self.context.isfinite(a) else a
+
+    def _function(self, name: str) -> Callable[[Value], Value]:
+        """``mpmath``'s function, NaN outside its real range, exact where a table says so."""
+        function = getattr(self.context, name)
+        low, high, borders, exact = _MP_RANGE[name]
+
+        def call(a: Value) -> Value:
+            if _is_rational(a) and a in exact:
+                return exact[a]
+            if self.is_nan(a) or a < low or a > high:
+                return self.nan
+            for border, value in borders.items():
+                if a == border:
+                    return self.context.mpf(value)
+            return function(self.lift(a))
+
+        return call
+
+
+_ALL = (-math.inf, math.inf)
+_MP_RANGE: dict[str, tuple[float, float, dict[float, float], dict[Any, int]]] = {
+    "exp": (*_ALL, {}, {0: 1}),
+    "log": (0, math.inf, {0: -math.inf}, {1: 0}),
+    "sin": (*_ALL, {math.inf: math.nan, -math.inf: math.nan}, {0: 0}),
+    "cos": (*_ALL, {math.inf: math.nan, -math.inf: math.nan}, {0: 1}),
+    "tan": (*_ALL, {math.inf: math.nan, -math.inf: math.nan}, {0: 0}),
+    "asin": (-1, 1, {}, {0: 0}),
+    "acos": (-1, 1, {}, {1: 0}),
+    "atan": (*_ALL, {}, {0: 0}),
+    "sinh": (*_ALL, {}, {0: 0}),
+    "cosh": (*_ALL, {}, {0: 1}),
+    "tanh": (*_ALL, {math.inf: 1, -math.inf: -1}, {0: 0}),
+    "erf": (*_ALL, {math.inf: 1, -math.inf: -1}, {0: 0}),
+}
+"""Of each primitive: where it is real, its values at borders, and the arguments at which it is an exact integer."""
+
+EXACT = Exact()
