@@ -1,0 +1,58 @@
+"""What a report consists of, whatever it is printed as: headings, prose, formulas, code and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; level 1 is the title."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A sentence or two."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Formula:
+    """An equation in text form; ``label`` names the form (``index``, ``array``), ``depth`` indents it."""
+
+    text: str
+    label: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """One step of a derivation: its number, the rule's name, what it says, and the equation that it gives."""
+
+    number: int
+    rule: str
+    text: str
+    formula: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Source code of a language."""
+
+    text: str
+    language: str = "python"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under column names; without names, a list in columns. ``style`` colours a cell of that text."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+Block = Heading | Prose | Formula | StepLine | Code | Table
