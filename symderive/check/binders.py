@@ -94,7 +94,7 @@ def reduction(c: Compiler, node: syntax.Binder, loop: Callable[[Slots], list[Val
     if node.op in ("any", "all"):
         test = any if node.op == "any" else all
         return lambda e: test([truth(v) for v in loop(e)])
-    watch = c.watch and c.watch.site(node.op, node.span)
+    watch = c.watch and c.watch.site(f"{node.op}[]", node.span)
     reduce: Callable[[list[Value]], Value]
     if node.op in ("argmax", "argmin"):
         op, first = (">" if node.op == "argmax" else "<"), c.domain.first

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from sympy import Integer
+from sympy import Expr, Integer
 
 from symderive.spec import model, syntax
 from symderive.spec.parse import parse_statements
+from symderive.spec.sizes import BATCH_SIZE, size
+
+
+def sympify(extent):
+    """An extent: a number, the name of a size, or a size expression."""
+    if isinstance(extent, Expr):
+        return extent
+    return size(extent) if isinstance(extent, str) else Integer(extent)
+
+
+def spec_of(text, inputs, wrt=None, outputs=None, ranges=None, **more):
+    """A spec of inputs (a shape, or a shape with properties of an input) and equations."""
+    made = []
+    for name, given in inputs.items():
+        shape, properties = given if isinstance(given, tuple) else (given, {})
+        axes = tuple(BATCH_SIZE if axis == "..." else sympify(axis) for axis in shape)
+        made.append(model.Input(name, axes, **properties))
+    equations = program(text, {i.name: i.shape for i in made}, ranges)
+    outputs = outputs or (equations[-1].tensor,)
+    return model.Spec(
+        "made", tuple(made), equations, outputs, tuple(wrt or [i.name for i in made if i.is_real]), **more
+    )
 
 
 def _indices(node):
@@ -32,7 +54,7 @@ def program(text, shapes, ranges=None):
         for node in statement.walk():
             if isinstance(node, syntax.Binder):
                 used.update(node.indices)
-        here = {i: Integer(r) for i, r in found.items() if i in used}
+        here = {i: sympify(r) for i, r in found.items() if i in used}
         shapes[name] = tuple(found[i] for i in free)
         equations.append(model.Equation(name, free, statement.right, here))
     return tuple(equations)

@@ -1,0 +1,307 @@
+"""Points to check at: inputs and upstreams of given sizes, away from kinks, on every side of them, and at them.
+
+Inputs follow what the spec says of them (``assume``, ``range``, ``index``, ``bool``) and nothing else: targets are not
+normalised and upstreams are random, since weak data hides errors. Numbers are floats, or small exact rationals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symderive.check.kinks import Kink, nearest, sides
+from symderive.check.oracle import Evaluator, extent_of, shape_of
+from symderive.spec import model, syntax
+
+Sizes = Mapping[str, "int | tuple[int, ...]"]
+Point = dict[str, np.ndarray]
+
+MARGIN = 1e-2
+"""How far from kinks and poles a point should be; what comes nearest to it is taken where none is."""
+
+SCALES = (1.0, 3.0, 0.3, 10.0, 0.1)
+DENOMINATORS = (1, 2, 3, 4, 5, 7)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How entries are drawn: floats or exact rationals, of which ``scale``, or out of a ``grid`` of values."""
+
+    rng: np.random.Generator
+    exact: bool = False
+    scale: float = 1.0
+    grid: tuple[Fraction, ...] = ()
+    positive: bool = False
+
+    def entries(self, shape: Sequence[int]) -> np.ndarray:
+        """Real numbers of either sign, about as large as ``scale``; none is 0 unless the grid has it."""
+        if self.grid:
+            chosen = self.rng.integers(len(self.grid), size=tuple(shape))
+            values = self._array([self.grid[int(i)] for i in chosen.flat], shape)
+        elif self.exact:
+            values = self._array([self._rational() for _ in range(math.prod(shape))], shape)
+        else:
+            values = self.rng.standard_normal(tuple(shape)) * self.scale
+        return abs(values) + (values == 0) if self.positive else values
+
+    def between(self, low: Fraction, high: Fraction, shape: Sequence[int]) -> np.ndarray:
+        """Numbers strictly between two."""
+        if not self.exact:
+            return self.rng.uniform(float(low), float(high), tuple(shape))
+        parts = self.rng.integers(1, 60, size=tuple(shape))
+        return self._array([low + (high - low) * Fraction(int(k), 60) for k in parts.flat], shape)
+
+    def integers(self, high: int, shape: Sequence[int]) -> np.ndarray:
+        """Integers in 0..high - 1."""
+        return self.rng.integers(0, max(high, 1), size=tuple(shape))
+
+    def ratio(self, values: np.ndarray, by: np.ndarray | int) -> np.ndarray:
+        """A quotient that stays exact where the numbers are."""
+        return values / by if not self.exact else values * (Fraction(1) / by)
+
+    def _rational(self) -> Fraction:
+        numerator = int(self.rng.integers(1, 24)) * (1 if self.rng.integers(2) else -1)
+        value = Fraction(numerator, int(self.rng.choice(DENOMINATORS)) * 4)
+        return value * Fraction(self.scale).limit_denominator(10)
+
+    def _array(self, values: Sequence[Fraction], shape: Sequence[int]) -> np.ndarray:
+        if not self.exact:
+            return np.array([float(v) for v in values]).reshape(tuple(shape))
+        result = np.empty(len(values), dtype=object)
+        result[:] = values
+        return result.reshape(tuple(shape))
+
+
+# Assumptions
+
+
+def _one_hot(draw: Draw, values: np.ndarray) -> np.ndarray:
+    chosen = draw.integers(values.shape[-1], values.shape[:-1])
+    return _whole(draw, np.arange(values.shape[-1]) == chosen[..., None])
+
+
+def _whole(draw: Draw, values: np.ndarray) -> np.ndarray:
+    """Integers or truth values as numbers of the draw."""
+    return draw._array([Fraction(int(v)) for v in values.flat], values.shape)
+
+
+def _simplex(draw: Draw, values: np.ndarray) -> np.ndarray:
+    values = _positive(draw, values)
+    return draw.ratio(values, values.sum(-1, keepdims=True))
+
+
+def _positive(draw: Draw, values: np.ndarray) -> np.ndarray:
+    return abs(values) + (values == 0) * _whole(draw, np.ones(values.shape, dtype=int))
+
+
+def _symmetric(draw: Draw, values: np.ndarray) -> np.ndarray:
+    return draw.ratio(values + values.swapaxes(-1, -2), 2)
+
+
+def _spd(draw: Draw, values: np.ndarray) -> np.ndarray:
+    return values @ values.swapaxes(-1, -2) + _whole(draw, np.eye(values.shape[-1], dtype=int))
+
+
+def _nonzero(draw: Draw, values: np.ndarray) -> np.ndarray:
+    return values + (values == 0) * _whole(draw, np.ones(values.shape, dtype=int))
+
+
+ASSUMPTIONS: dict[str, Callable[[Draw, np.ndarray], np.ndarray]] = {
+    "positive": _positive,
+    "nonnegative": lambda draw, values: abs(values),
+    "nonzero": _nonzero,
+    "unit": lambda draw, values: draw.between(Fraction(0), Fraction(1), values.shape),
+    "binary": lambda draw, values: _whole(draw, draw.integers(2, values.shape)),
+    "one_hot": _one_hot,
+    "simplex": _simplex,
+    "symmetric": _symmetric,
+    "spd": _spd,
+}
+"""What each assumption makes of drawn entries, element-wise ones first: a structure keeps them."""
+
+
+def draw_input(tensor: model.Input, shape: Sequence[int], classes: int | None, draw: Draw) -> np.ndarray:
+    """The entries of one input of that shape; ``classes`` is the size of its class ids."""
+    if classes is not None:
+        return draw.integers(classes, shape)
+    if tensor.boolean:
+        return draw.integers(2, shape).astype(bool)
+    values = draw.between(*tensor.range, shape) if tensor.range else draw.entries(shape)
+    for name, make in ASSUMPTIONS.items():
+        if name in tensor.assume and values.size:
+            values = make(draw, values)
+    return values
+
+
+def draw_inputs(spec: model.Spec, sizes: Sizes, draw: Draw) -> Point:
+    """Every input of a spec, by what the spec says of it."""
+    return {
+        tensor.name: draw_input(
+            tensor,
+            shape_of(tensor.shape, sizes),
+            None if tensor.index is None else extent_of(tensor.index, sizes),
+            draw,
+        )
+        for tensor in spec.inputs
+    }
+
+
+def draw_upstreams(spec: model.Spec, sizes: Sizes, draw: Draw) -> Point:
+    """A random upstream ``d<output>`` for each output."""
+    return {f"d{name}": draw.entries(shape_of(spec.shapes[name], sizes)) for name in spec.outputs}
+
+
+# Points
+
+
+def as_floats(point: Mapping[str, np.ndarray]) -> Point:
+    """The point in float64; class ids and truth values stay what they are."""
+    return {name: a.astype(float) if a.dtype == object else a for name, a in point.items()}
+
+
+def passed(spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray]) -> tuple[list[Kink], bool]:
+    """The kinks and poles that the forward passes at a point, and whether all that it computes is finite."""
+    evaluator = Evaluator.of(spec, as_floats(point), sizes, watch=True)
+    finite = all(np.isfinite(evaluator.tensor(name)).all() for name in spec.outputs)
+    return evaluator.kinks, bool(finite)
+
+
+def _draws(rng: np.random.Generator, exact: bool, tries: int) -> Iterator[Draw]:
+    """Draws of scale 1, then of other scales, then positive ones: for a ``log`` of what no one said was positive."""
+    for n in range(tries):
+        scale = 1.0 if n < tries // 2 else SCALES[n % len(SCALES)]
+        yield Draw(rng, exact, scale, positive=n >= tries // 4 and n % 2 == 1)
+
+
+def away_from_kinks(
+    spec: model.Spec,
+    sizes: Sizes,
+    rng: np.random.Generator,
+    *,
+    exact: bool = False,
+    margin: float = MARGIN,
+    tries: int = 40,
+) -> Point:
+    """A point at which the forward is finite and no kink or pole is nearer than ``margin``; the best of all tries."""
+    best: Point = {}
+    best_distance = -1.0
+    for draw in _draws(rng, exact, tries):
+        point = draw_inputs(spec, sizes, draw)
+        kinks, finite = passed(spec, sizes, point)
+        distance = nearest(kinks) if finite else -0.5
+        if distance > best_distance:
+            best, best_distance = point, distance
+        if distance >= margin:
+            break
+    return best
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Points that together visit every side that was found, and the ``missed`` sites of which only one side was."""
+
+    points: tuple[Point, ...]
+    missed: tuple[Kink, ...]
+
+
+def every_side(
+    spec: model.Spec,
+    sizes: Sizes,
+    rng: np.random.Generator,
+    *,
+    exact: bool = False,
+    tries: int = 12,
+    steps: int = 60,
+) -> Sides:
+    """Points on every side of every kink: random ones of several scales, then a search for the sides not yet seen."""
+    chosen: list[Point] = []
+    seen: set[tuple[int, Any]] = set()
+    closest: dict[int, tuple[Kink, Point]] = {}
+
+    def visit(point: Point) -> bool:
+        kinks, finite = passed(spec, sizes, point)
+        for kink in kinks:
+            if not kink.is_pole and (kink.site not in closest or kink.distance < closest[kink.site][0].distance):
+                closest[kink.site] = kink, point
+        new = sides(kinks) - seen if finite else set()
+        seen.update(new)
+        if new:
+            chosen.append(point)
+        return bool(new)
+
+    first = away_from_kinks(spec, sizes, rng, exact=exact)
+    visit(first)
+    if not closest:
+        return Sides((first,), ())
+    for n in range(tries):
+        visit(draw_inputs(spec, sizes, Draw(rng, exact, SCALES[n % len(SCALES)])))
+    searched: set[int] = set()
+    while pending := set(closest) - searched:  # a search may come upon kinks in branches not taken before
+        site = min(pending)
+        searched.add(site)
+        _search(spec, sizes, Draw(rng, exact), site, closest, seen, visit, steps)
+    missed = tuple(closest[s][0] for s in closest if _one_sided(closest[s][0], seen))
+    return Sides(tuple(chosen) or (first,), missed)
+
+
+def _one_sided(kink: Kink, seen: set[tuple[int, Any]]) -> bool:
+    """Whether only one side was seen of a kink that has just two."""
+    return kink.kind not in ("max[]", "min[]", "argmax[]", "argmin[]", "floor", "round") and (
+        len({side for site, side in seen if site == kink.site}) < 2
+    )
+
+
+def _search(  # noqa: PLR0917
+    spec: model.Spec,
+    sizes: Sizes,
+    draw: Draw,
+    site: int,
+    closest: dict[int, tuple[Kink, Point]],
+    seen: set[tuple[int, Any]],
+    visit: Callable[[Point], bool],
+    steps: int,
+) -> None:
+    """Walk from the point nearest to a kink, one redrawn input at a time, until its other side is seen."""
+    for step in range(steps):
+        if not _one_sided(closest[site][0], seen):
+            return
+        point = closest[site][1]
+        scale = SCALES[step % len(SCALES)] * 2.0 ** (step // len(SCALES))
+        redrawn = draw_inputs(spec, sizes, Draw(draw.rng, draw.exact, scale))
+        name = spec.inputs[int(draw.rng.integers(len(spec.inputs)))].name
+        visit(point | {name: redrawn[name]})
+
+
+def numbers_of(spec: model.Spec) -> tuple[Fraction, ...]:
+    """The numbers that a spec mentions, with 0, 1 and their negatives: where its kinks are likely to stand."""
+    found = {Fraction(0), Fraction(1), Fraction(2), *spec.constants.values()}
+    for equation in spec.equations:
+        found.update(n.value for n in equation.right.walk() if isinstance(n, syntax.Number))
+    return tuple(sorted({s * v for v in found if abs(v) <= 100 for s in (1, -1)}))
+
+
+def at_kinks(
+    spec: model.Spec, sizes: Sizes, rng: np.random.Generator, *, exact: bool = False, tries: int = 30
+) -> tuple[Point, ...]:
+    """Points exactly at kinks, as many different kinks as are found; none where the forward is smooth."""
+    grid = numbers_of(spec)
+    chosen: list[Point] = []
+    hit: set[int] = set()
+    few = tuple(v for v in grid if abs(v) <= 1)
+    for n in range(tries):
+        point = draw_inputs(spec, sizes, Draw(rng, exact, grid=few if n % 2 else grid))
+        kinks, finite = passed(spec, sizes, point)
+        if n == 0 and not any(not k.is_pole for k in kinks):
+            return ()
+        if not finite or any(k.is_pole and k.distance == 0 for k in kinks):
+            continue
+        new = {k.site for k in kinks if k.distance == 0} - hit
+        if new:
+            hit |= new
+            chosen.append(point)
+    return tuple(chosen)
