@@ -35,7 +35,9 @@ def binder(c: Compiler, node: syntax.Binder) -> Closure:
         whole = remembered(c, matrix(c, node, body), rest)
         return entry_of(c, node, whole) if keeps else whole
     if node.op in NORMALISERS:
-        return normaliser(c, node, body, condition, remembered(c, values, rest))
+        normalise = c.domain.softmax if node.op == "softmax" else c.domain.log_softmax
+        over = remembered(c, lambda e: normalise(values(e)), rest)
+        return normaliser(c, node, body, condition, over)
     reduced = reduction(c, node, values)
     return remembered(c, reduced, rest) if rest != c.scope else reduced
 
@@ -106,20 +108,15 @@ def reduction(c: Compiler, node: syntax.Binder, loop: Callable[[Slots], list[Val
     return lambda e: reduce(loop(e))
 
 
-def normaliser(
-    c: Compiler, node: syntax.Binder, body: Closure, condition: Closure | None, loop: Callable[[Slots], list[Value]]
-) -> Closure:
+def normaliser(c: Compiler, node: syntax.Binder, body: Closure, condition: Closure | None, over: Closure) -> Closure:
     """``softmax`` and ``log_softmax`` at the present value of the index: 0 and -inf where it does not qualify."""
-    domain, truth = c.domain, c.domain.truth
-    if node.op == "softmax":
-        outside, inside = domain.number(0), domain.softmax
-    else:
-        outside, inside = domain.neg(domain.inf), domain.log_softmax
+    truth = c.domain.truth
+    outside = c.domain.number(0) if node.op == "softmax" else c.domain.neg(c.domain.inf)
 
     def call(e: Slots) -> Value:
         if condition is not None and not truth(condition(e)):
             return outside
-        return inside(body(e), loop(e))
+        return over(e)(body(e))
 
     return call
 

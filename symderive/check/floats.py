@@ -174,10 +174,11 @@ class Float(Domain):
             return top
         return top + math.log(math.fsum(math.exp(v - top) for v in values))
 
-    def softmax(self, value: float, values: Sequence[float]) -> float:
+    def softmax(self, values: Sequence[float]) -> Callable[[float], float]:
         """Shifted by the largest; NaN in a row of -inf, as ``torch.softmax``."""
         top = self.largest(values)
-        return _float_div(_exp(value - top), math.fsum(_exp(v - top) for v in values))
+        total = math.fsum(_exp(v - top) for v in values)
+        return lambda value: _float_div(_exp(value - top), total)
 
 
 FLOAT = Float()

@@ -155,14 +155,16 @@ class Domain:
         exp = self.functions["exp"]
         return self.functions["log"](self.total([exp(v) for v in values]))
 
-    def softmax(self, value: Value, values: Sequence[Value]) -> Value:
-        """exp(value) / sum exp(values)."""
+    def softmax(self, values: Sequence[Value]) -> Callable[[Value], Value]:
+        """The function that takes one of ``values`` to exp(value) / sum exp(values)."""
         exp = self.functions["exp"]
-        return self.div(exp(value), self.total([exp(v) for v in values]))
+        total = self.total([exp(v) for v in values])
+        return lambda value: self.div(exp(value), total)
 
-    def log_softmax(self, value: Value, values: Sequence[Value]) -> Value:
-        """value - log sum exp(values)."""
-        return self.sub(value, self.logsumexp(values))
+    def log_softmax(self, values: Sequence[Value]) -> Callable[[Value], Value]:
+        """The function that takes one of ``values`` to value - log sum exp(values)."""
+        total = self.logsumexp(values)
+        return lambda value: self.sub(value, total)
 
     def determinant(self, matrix: Matrix) -> Value:
         """The determinant, by elimination."""
