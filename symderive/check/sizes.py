@@ -1,0 +1,122 @@
+"""The sizes at which a spec is checked: small and pairwise different, square, the author's, and sizes of 0 and 1."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+
+from sympy import Expr
+
+from symderive.check.oracle import extent_of, shape_of
+from symderive.spec.model import Spec
+from symderive.spec.sizes import BATCH_SIZE
+from symderive.spec.syntax import BATCH
+
+Sizes = dict[str, "int | tuple[int, ...]"]
+
+POOL = (2, 3, 5, 7, 11, 13, 4, 6, 8, 9, 10)
+"""Small sizes, primes first: unequal primes hide neither a transpose nor a reshape."""
+
+SMALL_BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3))
+"""The batch axes that are drawn: none, one and two."""
+
+TRIES = 20000
+
+
+def names(spec: Spec) -> list[str]:
+    """The named sizes of a spec, in the order of its inputs' shapes; batch axes are none of them."""
+    found: dict[str, None] = {}
+    for part in (*spec.shapes.values(), spec.indices.values()):
+        for extent in part:
+            found.update(dict.fromkeys(sorted(s.name for s in extent.free_symbols if s != BATCH_SIZE)))
+    return list(found)
+
+
+def has_batch(spec: Spec) -> bool:
+    """Whether any tensor has batch axes."""
+    return any(BATCH_SIZE in shape for shape in spec.shapes.values())
+
+
+def valid(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]], least: int = 1) -> bool:
+    """Whether every axis and every range is at least ``least`` at these sizes."""
+    try:
+        return all(extent_of(n, sizes) >= least for n in _extents(spec) if n != BATCH_SIZE)
+    except (KeyError, TypeError):
+        return False
+
+
+def _extents(spec: Spec) -> Iterator[Expr]:
+    seen: dict[Expr, None] = {}
+    for shape in spec.shapes.values():
+        seen.update(dict.fromkeys(shape))
+    for equation in spec.equations:
+        seen.update(dict.fromkeys(equation.ranges.values()))
+    seen.update(dict.fromkeys(spec.indices.values()))
+    return iter(seen)
+
+
+def small(spec: Spec) -> Sizes | None:
+    """Pairwise different small sizes, of the fewest input entries; None where no such sizes are valid."""
+    wanted = names(spec)
+    best: tuple[int, Sizes] | None = None
+    pool = POOL[: max(len(wanted) + 2, 4)]
+    for values in itertools.islice(itertools.permutations(pool, len(wanted)), TRIES):
+        sizes: Sizes = dict(zip(wanted, values, strict=True))
+        cost = entries(spec, sizes)
+        if (best is None or cost < best[0]) and valid(spec, sizes):
+            best = cost, sizes
+    return best[1] if best else author(spec)
+
+
+def square(spec: Spec) -> Sizes | None:
+    """All sizes equal: a transposed operand then has the right shape. None with fewer than two sizes."""
+    wanted = names(spec)
+    if len(wanted) < 2:
+        return None
+    for n in (3, 4, 5, 6, 8):
+        sizes: Sizes = dict.fromkeys(wanted, n)
+        if valid(spec, sizes):
+            return sizes
+    return None
+
+
+def author(spec: Spec) -> Sizes | None:
+    """The sizes that the spec gives; None where it lacks one that it needs."""
+    sizes: Sizes = {k: tuple(v) if isinstance(v, tuple | list) else v for k, v in spec.sizes.items()}
+    return sizes if valid(spec, sizes) else None
+
+
+def degenerate(spec: Spec) -> list[Sizes]:
+    """For each size, the small sizes with that one 0 and that one 1, where the spec allows it; batch axes of 0 too."""
+    base = small(spec)
+    if base is None:
+        return []
+    found = []
+    for name in names(spec):
+        for n in (1, 0):
+            sizes = base | {name: n}
+            if valid(spec, sizes, least=min(n, 1)):
+                found.append(sizes)
+    if has_batch(spec):
+        found += [base | {BATCH: (0,)}, base | {BATCH: (1, 1)}]
+    return found
+
+
+def entries(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]]) -> int:
+    """How many entries all inputs have at these sizes."""
+    return sum(math.prod(shape_of(i.shape, sizes)) for i in spec.inputs)
+
+
+def footprint(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]]) -> int:
+    """A rough count of bytes that checking takes: every tensor of the forward in float64, some ten times over."""
+    return 80 * sum(math.prod(shape_of(shape, sizes)) for shape in spec.shapes.values())
+
+
+def shown(sizes: Mapping[str, int | tuple[int, ...]]) -> str:
+    """``N=2 K=64``."""
+    return " ".join(f"{k}={_compact(v)}" for k, v in sizes.items())
+
+
+def _compact(value: int | tuple[int, ...]) -> str:
+    return str(value) if isinstance(value, int) else "x".join(map(str, value)) or "()"
