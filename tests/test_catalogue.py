@@ -1,0 +1,72 @@
+"""Every spec of the catalogue is complete, and derives what its textbook says. A new file is tested by being there."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+import symderive
+from symderive.catalogue import catalogue
+
+NAMES = [p.stem for p in catalogue()]
+BATCHED = {"softmax", "log_softmax", "relu", "gelu", "layer_norm", "rms_norm", "sigmoid_bce"}
+"""What PyTorch applies along the last axes of any tensor."""
+
+TEXTBOOK = {
+    "linear": {"dx": "dy @ W", "dW": "dy.T @ x", "db": "dy.sum(0)"},
+    "linear_mse": {"dy": "y - t", "dx": "dy @ W", "dW": "dy.T @ x", "db": "dy.sum(0)"},
+    "relu": {"dx": "where(x > 0, dy, 0)"},
+    "softmax": {"dz": "y * (dy - (dy * y).sum(-1, keepdim=True))"},
+    "log_softmax": {"dz": "dy - softmax(z, -1) * dy.sum(-1, keepdim=True)"},
+    "cross_entropy": {"dz": "(softmax(z, -1) - one_hot(t, C)) / N"},
+    "cross_entropy_soft": {"dz": "softmax(z, -1) * p.sum(-1, keepdim=True) - p"},
+    "attention": {
+        "dV": "P.T @ dO",
+        "dP": "dO @ V.T",
+        "dS": "P * (dP - (dP * P).sum(-1, keepdim=True))",
+        "dQ": "dS @ K * scale",
+        "dK": "dS.T @ Q * scale",
+    },
+}
+"""The array form of each gradient, as its textbook prints it."""
+
+
+@functools.cache
+def spec(name: str) -> symderive.Spec:
+    return symderive.load(next(p for p in catalogue() if p.stem == name))
+
+
+@functools.cache
+def derivation(name: str) -> symderive.Derivation:
+    return symderive.derive(spec(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_spec_says_where_it_is_from_and_what_to_hold_it_against(name):
+    read = spec(name)
+    assert read.name == name
+    assert read.title
+    assert read.source
+    assert read.reference
+    assert read.claims
+    assert read.sizes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batch_axes_stand_where_pytorch_has_them(name):
+    assert ("..." in spec(name).sizes) == (name in BATCHED)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_gradient_is_derived(name):
+    gradients = derivation(name).gradients
+    assert tuple(gradients) == spec(name).wrt
+    assert not any(g.zero for g in gradients.values())
+    assert all(g.steps for g in gradients.values())
+
+
+@pytest.mark.parametrize(("name", "tensor"), [(n, t) for n, forms in TEXTBOOK.items() for t in forms])
+def test_the_array_form_is_the_textbooks(name, tensor):
+    lines = dict(line.split(" = ", 1) for line in derivation(name).array_lines())
+    assert lines[tensor] == TEXTBOOK[name][tensor]
