@@ -1,0 +1,254 @@
+"""From the syntax of a resolved spec to the index algebra, in core form.
+
+Core form has no mean, no softmax and no conditional reduction: a mean is a sum over a number of entries,
+``softmax[k](z) = exp(z - logsumexp[k](z))``, and a condition stands inside the body as a ``Where`` whose other branch
+is the reduction's neutral element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import singledispatch
+
+import sympy
+from sympy import Expr, Integer, Rational, S, Symbol, oo
+
+from symderive.algebra import nodes
+from symderive.algebra.nodes import Index
+from symderive.algebra.program import Equation, Program
+from symderive.errors import InternalError
+from symderive.spec import model, syntax
+from symderive.spec.functions import FUNCTIONS
+from symderive.spec.sizes import size
+
+_INLINE: dict[str, Callable[[Expr], Expr]] = {
+    "square": lambda x: x**2,
+    "rsqrt": lambda x: x ** Rational(-1, 2),
+    "sqrt": lambda x: x ** Rational(1, 2),
+    "log1p": lambda x: sympy.log(1 + x),
+    "expm1": lambda x: sympy.exp(x) - 1,
+    "erfc": lambda x: 1 - sympy.erf(x),
+}
+"""Functions that are plain algebra of others; lowering finds their accurate kernels again."""
+
+_NEUTRAL = {
+    "sum": (nodes.Sum, S.Zero),
+    "prod": (nodes.Prod, S.One),
+    "max": (nodes.Max, -oo),
+    "min": (nodes.Min, oo),
+    "logsumexp": (nodes.LogSumExp, -oo),
+    "any": (nodes.Any, S.Zero),
+    "all": (nodes.All, S.One),
+    "argmax": (nodes.ArgMax, -oo),
+    "argmin": (nodes.ArgMin, oo),
+}
+"""The binder of a reduction and what an entry counts as that its condition leaves out."""
+
+
+class Scope:
+    """What the names of one equation stand for."""
+
+    def __init__(self, names: Mapping[str, Expr], ranges: Mapping[str, Expr], numbers: Mapping[str, int]) -> None:
+        self.names = names
+        self.ranges = ranges
+        self.numbers = numbers
+
+    def index(self, name: str) -> Index:
+        """The index of that name with the range that it has in this equation."""
+        return Index(name, self.ranges[name])
+
+    def lookup(self, name: str, position: bool) -> Expr:
+        """The expression of a name; in an index position an integer constant is its value."""
+        if name in self.ranges:
+            return self.index(name)
+        if position and name in self.numbers:
+            return Integer(self.numbers[name])
+        if name in self.names:
+            return self.names[name]
+        return nodes.Access(name)
+
+
+def constant_symbol(name: str, value: Rational) -> Symbol:
+    """The symbol of a named constant, with what its value says of its sign."""
+    if value > 0:
+        return Symbol(name, positive=True)
+    return Symbol(name, negative=True) if value < 0 else Symbol(name, zero=True)
+
+
+def build_program(spec: model.Spec) -> Program:
+    """The spec's forward equations over the index algebra."""
+    constants = {name: Rational(value.numerator, value.denominator) for name, value in spec.constants.items()}
+    names: dict[str, Expr] = {name: size(name) for name in spec.sizes if name != syntax.BATCH}
+    names |= {name: constant_symbol(name, value) for name, value in constants.items()}
+    names |= {"pi": sympy.pi, "inf": oo}
+    numbers = {name: int(value) for name, value in constants.items() if value.is_integer}
+    equations = tuple(_equation(e, names, numbers) for e in spec.equations)
+    return Program(spec.name, spec.inputs, equations, spec.outputs, spec.sizes, constants)
+
+
+def _equation(equation: model.Equation, names: Mapping[str, Expr], numbers: Mapping[str, int]) -> Equation:
+    scope = Scope(names, equation.ranges, numbers)
+    indices = tuple(scope.index(i) for i in equation.indices)
+    return Equation(equation.tensor, indices, build(equation.right, scope))
+
+
+@singledispatch
+def build(node: syntax.Node, scope: Scope, position: bool = False) -> Expr:
+    """The algebra's expression of a syntax tree; ``position`` says that it stands in an index position."""
+    raise InternalError(f"no index form for {type(node).__name__}: add a case to algebra/build.py")
+
+
+@build.register
+def _number(node: syntax.Number, scope: Scope, position: bool = False) -> Expr:
+    return Rational(node.value.numerator, node.value.denominator)
+
+
+@build.register
+def _name(node: syntax.Name, scope: Scope, position: bool = False) -> Expr:
+    return scope.lookup(node.id, position)
+
+
+@build.register
+def _batch(node: syntax.Batch, scope: Scope, position: bool = False) -> Expr:
+    return scope.index(syntax.BATCH)
+
+
+@build.register
+def _access(node: syntax.Access, scope: Scope, position: bool = False) -> Expr:
+    return nodes.Access(node.tensor, *(build(i, scope, True) for i in node.indices))
+
+
+@build.register
+def _unary(node: syntax.Unary, scope: Scope, position: bool = False) -> Expr:
+    operand = build(node.operand, scope, position)
+    return -operand if node.op == "-" else operand
+
+
+_BINARY: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "**": lambda a, b: a**b,
+    "//": nodes.FloorDiv,
+    "%": nodes.Mod,
+}
+
+
+@build.register
+def _binary(node: syntax.Binary, scope: Scope, position: bool = False) -> Expr:
+    position = position or node.op in ("//", "%")
+    return _BINARY[node.op](build(node.left, scope, position), build(node.right, scope, position))
+
+
+_COMPARE: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "<": nodes.Lt,
+    "<=": nodes.Le,
+    ">": lambda a, b: nodes.Lt(b, a),
+    ">=": lambda a, b: nodes.Le(b, a),
+    "==": nodes.Eq,
+    "!=": lambda a, b: nodes.Not(nodes.Eq(a, b)),
+}
+
+
+@build.register
+def _compare(node: syntax.Compare, scope: Scope, position: bool = False) -> Expr:
+    operands = [build(o, scope, position) for o in node.operands]
+    links = [_COMPARE[op](a, b) for op, a, b in zip(node.ops, operands, operands[1:], strict=False)]
+    return nodes.And(*links)
+
+
+@build.register
+def _logical(node: syntax.Logical, scope: Scope, position: bool = False) -> Expr:
+    join = nodes.And if node.op == "and" else nodes.Or
+    return join(*(build(o, scope, position) for o in node.operands))
+
+
+@build.register
+def _not(node: syntax.Not, scope: Scope, position: bool = False) -> Expr:
+    return nodes.Not(build(node.operand, scope, position))
+
+
+_CALLS: dict[str, Callable[..., Expr]] = {
+    "where": nodes.Where,
+    "max": nodes.Maximum,
+    "min": nodes.Minimum,
+    "clamp": nodes.Clamp,
+    "delta": nodes.Eq,
+    "stop": nodes.Stop,
+    "pad": nodes.Pad,
+}
+
+
+@build.register
+def _call(node: syntax.Call, scope: Scope, position: bool = False) -> Expr:
+    position = position or node.function == "delta"
+    arguments = [build(a, scope, position) for a in node.arguments]
+    if node.function in _CALLS:
+        return _CALLS[node.function](*arguments)
+    return apply_function(node.function, arguments)
+
+
+def apply_function(name: str, arguments: list[Expr]) -> Expr:
+    """An element-wise function of the table; missing arguments take their defaults."""
+    if name in _INLINE:
+        return _INLINE[name](*arguments)
+    row = FUNCTIONS[name]
+    if row.sympy:
+        return getattr(sympy, row.sympy)(*arguments)
+    missing = len(row.parameters) - len(arguments)
+    defaults = [Rational(d) for d in row.defaults[len(row.defaults) - missing :]] if missing else []
+    return nodes.Apply(name, *arguments, *defaults)
+
+
+@build.register
+def _binder(node: syntax.Binder, scope: Scope, position: bool = False) -> Expr:
+    indices = [scope.index(i) for i in node.indices]
+    body = build(node.body, scope)
+    condition = None if node.condition is None else build(node.condition, scope)
+    return _BINDERS[node.op](body, indices, condition)
+
+
+def _reduction(op: str) -> Callable[[Expr, list[Index], Expr | None], Expr]:
+    binder, neutral = _NEUTRAL[op]
+
+    def reduce(body: Expr, indices: list[Index], condition: Expr | None) -> Expr:
+        return binder.over(body if condition is None else nodes.Where(condition, body, neutral), indices)
+
+    return reduce
+
+
+def _mean(body: Expr, indices: list[Index], condition: Expr | None) -> Expr:
+    if condition is None:
+        return nodes.Sum.over(body, indices) / sympy.Mul(*(i.extent for i in indices))
+    return nodes.Sum.over(nodes.Where(condition, body, S.Zero), indices) / nodes.Sum.over(condition, indices)
+
+
+def _log_softmax(body: Expr, indices: list[Index], condition: Expr | None) -> Expr:
+    if condition is None:
+        return body - nodes.LogSumExp.over(body, indices)
+    masked = nodes.Where(condition, body, -oo)
+    return nodes.Where(condition, body - nodes.LogSumExp.over(masked, indices), -oo)
+
+
+def _softmax(body: Expr, indices: list[Index], condition: Expr | None) -> Expr:
+    if condition is None:
+        return sympy.exp(_log_softmax(body, indices, None))
+    masked = nodes.Where(condition, body, -oo)
+    return nodes.Where(condition, sympy.exp(body - nodes.LogSumExp.over(masked, indices)), S.Zero)
+
+
+def _inverse(body: Expr, indices: list[Index], condition: Expr | None) -> Expr:
+    return nodes.Inverse.over(body, indices, indices)
+
+
+_BINDERS: dict[str, Callable[[Expr, list[Index], Expr | None], Expr]] = {
+    **{op: _reduction(op) for op in _NEUTRAL},
+    "mean": _mean,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "inv": _inverse,
+    "det": lambda body, indices, _: nodes.Det.over(body, indices),
+    "logdet": lambda body, indices, _: nodes.LogDet.over(body, indices),
+}
+

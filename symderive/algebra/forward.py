@@ -1,0 +1,82 @@
+"""The forward as it is computed: what the spec says, written so that it cannot overflow where its value does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sympy import Expr, Pow, log
+from sympy.functions.elementary.exponential import exp as Exp
+
+from symderive.algebra.nodes import Access, LogSumExp, Pad, Sum
+from symderive.algebra.program import Equation, Program
+from symderive.algebra.rules import STABLE
+from symderive.algebra.simplify import everywhere
+from symderive.algebra.terms import tensors, terms, transform
+
+
+def stable_program(program: Program) -> Program:
+    """Every equation in stable form. One that overflows only through a tensor that it reads is given that tensor's
+    definition: ``e = exp(z); y = e / sum(e)`` computes y as a softmax of z, whatever e is."""
+    stable = everywhere(*STABLE)
+    done: dict[str, Equation] = {}
+    for equation in program.equations:
+        plain = stable(equation.right)
+        inlined, used = _inline_exponentials(plain, done)
+        if used:
+            candidate = stable(inlined)
+            hazard = _hazards(plain) + sum(_hazards(done[t].right) for t in used)
+            if _hazards(candidate) < hazard:
+                plain = candidate
+        done[equation.tensor] = replace(equation, right=plain)
+    return replace(program, equations=tuple(done.values()))
+
+
+def _inline_exponentials(expression: Expr, done: dict[str, Equation]) -> tuple[Expr, set[str]]:
+    """The expression with every tensor that is made of exponentials replaced by what it is."""
+    used: set[str] = set()
+    padded = {a for p in expression.atoms(Pad) for a in p.atoms(Access)}
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Access) or node in padded:
+            return node
+        equation = done.get(node.tensor)
+        if equation is None or not _is_exponential(equation.right):
+            return node
+        used.add(node.tensor)
+        inner = equation.right.xreplace(dict(zip(equation.indices, node.indices, strict=True)))
+        return transform(inner, rule)
+
+    return transform(expression, rule), used
+
+
+def _is_exponential(expression: Expr) -> bool:
+    """Whether it is an exponential, or a sum, product or complement of such."""
+    return bool(expression.atoms(Exp)) or any(a.function == "sigmoid" for a in expression.atoms(_apply()))
+
+
+def _apply() -> type[Expr]:
+    from symderive.algebra.nodes import Apply
+
+    return Apply
+
+
+def _hazards(expression: Expr) -> int:
+    """Places where a finite value may be computed from an infinite one: logs, bare exponentials, their quotients."""
+    bare = [e for e in expression.atoms(Exp) if not _is_normalised(e)]
+    quotients = [p for p in expression.atoms(Pow) if p.exp.is_number and p.exp < 0 and p.base.atoms(Sum, Exp)]
+    return len(expression.atoms(log)) + len(bare) + len([q for q in quotients if not isinstance(q, Exp)])
+
+
+def _is_normalised(exponential: Exp) -> bool:
+    return any(t.as_coeff_Mul()[0] == -1 and isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in terms(exponential.args[0]))
+
+
+def prune(program: Program, wanted: set[str]) -> Program:
+    """The program without equations that no wanted tensor needs."""
+    kept: list[Equation] = []
+    needed = set(wanted)
+    for equation in reversed(program.equations):
+        if equation.tensor in needed:
+            kept.append(equation)
+            needed |= tensors(equation.right)
+    return replace(program, equations=tuple(reversed(kept)))

@@ -1,0 +1,109 @@
+"""Which adjoints of intermediate tensors keep an equation of their own, and which are put where they are used.
+
+An adjoint is put into its users where that makes the whole program cheaper to read: the four adjoints of a layer norm's
+statistics collapse into three terms, while ``dP`` of an attention, a contraction used twice, stays.
+"""
+
+from __future__ import annotations
+
+from sympy import Expr
+
+from symderive.algebra.nodes import Access, Pad, Sum, free_indices
+from symderive.algebra.program import Equation
+from symderive.algebra.recognise import Knowledge
+from symderive.algebra.simplify import Trail, simplify
+from symderive.algebra.steps import Story
+from symderive.algebra.terms import cost, factors, tensors, transform
+
+EQUATION_COST = 3
+"""What an equation of its own costs a reader, in the units of :func:`symderive.algebra.terms.cost`."""
+
+PASSES = 3
+
+
+def inline_adjoints(story: Story, known: tuple[Knowledge, ...], wrt: tuple[str, ...]) -> Story:
+    """Put adjoints into their users as long as that pays."""
+    outputs = {f"d{name}" for name in wrt}
+    for _ in range(PASSES):
+        changed = False
+        for name in list(reversed(story.records)):
+            if name not in outputs:
+                changed |= _try_inline(name, story, known)
+        if not changed:
+            break
+    return story
+
+
+def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
+    helper = story.records[name].equation
+    users = story.users(name)
+    if not users:
+        story.drop(name)
+        return True
+    if any(_inside_pad(story.records[u].equation.right, name) for u in users):
+        return False
+    if not _is_worth_a_try(helper, users, story, name):
+        return False
+    trails: dict[str, Trail] = {}
+    before = cost(helper.right) + EQUATION_COST
+    after = 0
+    for user in users:
+        right = story.records[user].equation.right
+        trails[user] = simplify(_put(right, helper), known)
+        before += cost(right)
+        after += cost(trails[user].expression)
+    if after >= before or _nests_contraction(helper, trails, story):
+        return False
+    for user, trail in trails.items():
+        story.inline(helper, user, trail)
+    story.drop(name)
+    return True
+
+
+def _is_worth_a_try(helper: Equation, users: list[str], story: Story, name: str) -> bool:
+    """Whether putting it in could pay at all: a big helper that many places read can only get dearer."""
+    places = sum(sum(1 for a in _accesses(story.records[u].equation.right) if a.tensor == name) for u in users)
+    return places == 1 or cost(helper.right) * (places - 1) <= 60 and len(users) <= 4
+
+
+def _accesses(expression: Expr) -> set[Access]:
+    return expression.atoms(Access)
+
+
+def _put(expression: Expr, helper: Equation) -> Expr:
+    def rule(node: Expr) -> Expr:
+        if isinstance(node, Access) and node.tensor == helper.tensor:
+            return helper.right.xreplace(dict(zip(helper.indices, node.indices, strict=True)))
+        return node
+
+    return transform(expression, rule)
+
+
+def _inside_pad(expression: Expr, name: str) -> bool:
+    return any(name in tensors(p) for p in expression.atoms(Pad))
+
+
+def _nests_contraction(helper: Equation, trails: dict[str, Trail], story: Story) -> bool:
+    """Whether a contraction of the helper would be computed inside another equation instead of once by itself."""
+    if not any(is_contraction(s) for s in helper.right.atoms(Sum)):
+        return False
+    own = sum(is_contraction(s) for s in helper.right.atoms(Sum))
+    for user, trail in trails.items():
+        old = sum(is_contraction(s) for s in story.records[user].equation.right.atoms(Sum))
+        new = sum(is_contraction(s) for s in trail.expression.atoms(Sum))
+        alias = trail.expression == helper.right or cost(trail.expression) <= cost(helper.right)
+        if new >= old + own and not (alias and len(trails) == 1):
+            return True
+    return False
+
+
+def is_contraction(expression: Sum) -> bool:
+    """Whether its factors have different free indices, as in a matrix product; a plain reduction has not."""
+    bound = set(expression.bound)
+    frees = []
+    for factor in factors(expression.body):
+        if factor.atoms(Access):
+            frees.append(frozenset((free_indices(factor) | factor.atoms(*map(type, bound))) - bound))
+    return len(set(frees)) > 1
+
+

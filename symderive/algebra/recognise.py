@@ -1,0 +1,290 @@
+"""Writing an expression with the tensors that a program has already named.
+
+A definition ``T[i] = e`` is also read backwards: an expression of the form of e is T. Where e is a product of one
+unnamed factor and named ones that are never 0, the unnamed factor is what T and the others leave:
+``xhat = (x - mu) * rstd`` says ``x - mu = xhat / rstd``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from sympy import Add, Expr, Mul, Pow, S
+from sympy.functions.elementary.exponential import exp as Exp
+
+from symderive.algebra.bounds import always
+from symderive.algebra.nodes import Access, And, Binder, Eq, Index, LogSumExp, Or, Sum, Where
+from symderive.algebra.program import Equation, Program
+from symderive.algebra.rules import SUMS
+from symderive.algebra.terms import factors, powers, product, tensors, terms, transform
+
+Binding = dict[Index, Expr]
+
+
+def unify(pattern: Expr, expression: Expr, free: set[Index], binding: Binding) -> Iterator[Binding]:
+    """Every way to put index expressions for the ``free`` indices of the pattern so that it equals the expression."""
+    if isinstance(pattern, Index) and pattern in free:
+        yield from _bind(pattern, expression, binding)
+    elif not pattern.args or not expression.args:
+        if pattern == expression:
+            yield binding
+    elif type(pattern) is not type(expression) or len(pattern.args) != len(expression.args):
+        return
+    elif isinstance(pattern, Add | Mul | And | Or | Eq):
+        yield from _unify_any_order(pattern.args, expression.args, free, binding)
+    else:
+        yield from _unify_in_order(pattern.args, expression.args, free, binding)
+
+
+def _bind(pattern: Index, expression: Expr, binding: Binding) -> Iterator[Binding]:
+    if pattern in binding:
+        if binding[pattern] == expression:
+            yield binding
+    elif (isinstance(expression, Index) and expression.extent == pattern.extent) or isinstance(expression, Access):
+        yield binding | {pattern: expression}
+
+
+def _unify_in_order(
+    patterns: tuple[Expr, ...], expressions: tuple[Expr, ...], free: set[Index], binding: Binding
+) -> Iterator[Binding]:
+    if not patterns:
+        yield binding
+        return
+    first, other = patterns[0], expressions[0]
+    if not isinstance(first, Expr):
+        if first == other:
+            yield from _unify_in_order(patterns[1:], expressions[1:], free, binding)
+        return
+    for found in unify(first, other, free, binding):
+        yield from _unify_in_order(patterns[1:], expressions[1:], free, found)
+
+
+def _unify_any_order(
+    patterns: tuple[Expr, ...], expressions: tuple[Expr, ...], free: set[Index], binding: Binding
+) -> Iterator[Binding]:
+    if not patterns:
+        yield binding
+        return
+    first = patterns[0]
+    wanted = _signature(first)
+    for n, other in enumerate(expressions):
+        if _signature(other) == wanted:
+            for found in unify(first, other, free, binding):
+                yield from _unify_any_order(patterns[1:], expressions[:n] + expressions[n + 1 :], free, found)
+
+
+def _signature(expression: Expr) -> tuple[type, frozenset[str]]:
+    return type(expression), frozenset(tensors(expression))
+
+
+@dataclass(frozen=True)
+class Definition:
+    """``pattern`` can be written as ``value``, in the same free ``indices``."""
+
+    indices: frozenset[Index]
+    pattern: Expr
+    value: Expr
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The tensors that the pattern reads."""
+        return frozenset(tensors(self.pattern))
+
+    def match(self, expression: Expr) -> Expr | None:
+        """The expression in terms of the named tensor, or None."""
+        for binding in unify(self.pattern, expression, set(self.indices), {}):
+            if len(binding) == len(self.indices):
+                return self.value.xreplace(binding)
+        return None
+
+
+class Knowledge:
+    """What a program says of its tensors: definitions read backwards, known sums, and where they vanish."""
+
+    def __init__(self, program: Program, solve: bool = True) -> None:
+        self.program = program
+        self.equations = {e.tensor: e for e in program.equations}
+        self._by_head: dict[tuple[type, str], list[Definition]] = {}
+        self._sums: dict[tuple[str, int], Expr | None] = {}
+        self._ones = {i.name for i in program.inputs if {"simplex", "one_hot"} & set(i.assume)}
+        for equation in program.equations:
+            for definition in self._definitions(equation, solve):
+                # found by one tensor that it reads, so that a long program costs no more per expression
+                self._by_head.setdefault((type(definition.pattern), max(definition.reads)), []).append(definition)
+
+    def _definitions(self, equation: Equation, solve: bool) -> Iterator[Definition]:
+        right = equation.right
+        if not right.atoms(Access) or isinstance(right, Access) or _is_log_softmax(right):
+            return
+        named = Access(equation.tensor, *equation.indices)
+        indices = frozenset(equation.indices)
+        number, parts = powers(right)
+        unnamed = [b for b in parts if b.atoms(Access) and not isinstance(b, Access)]
+        if isinstance(right, Pow) and not isinstance(right, Exp):
+            yield Definition(indices, right, named)
+        elif len(unnamed) == 1 and parts[unnamed[0]] == 1 and indices <= unnamed[0].atoms(Index) | indices:
+            others = {b: e for b, e in parts.items() if b is not unnamed[0]}
+            if all(self._never_zero(b, e) for b, e in others.items()):
+                if (solve or not others or not unnamed[0].is_Add) and indices <= unnamed[0].atoms(Index):
+                    yield Definition(indices, unnamed[0], product(1 / number, {b: -e for b, e in others.items()} | {named: S.One}))
+                    return
+            yield Definition(indices, right, named)
+        elif unnamed:
+            yield Definition(indices, right, named)
+
+    def _never_zero(self, base: Expr, exponent: Expr) -> bool:
+        """Whether a power is certainly not 0 where it is finite."""
+        if exponent < 0 or base.is_positive or (not base.atoms(Access) and base.is_nonzero):
+            return True
+        if isinstance(base, Access) and base.tensor in self.equations:
+            right = self.equations[base.tensor].right
+            return isinstance(right, Exp) or (isinstance(right, Pow) and right.exp.is_number and right.exp < 0)
+        return False
+
+    def named(self, expression: Expr) -> Expr:
+        """Recognition of a known subexpression: a rule for :func:`transform`."""
+        if isinstance(expression, Pow) and not isinstance(expression, Exp):
+            found = self._power(expression)
+            return expression if found is None else found
+        for definition in self._candidates(type(expression), expression):
+            found = self._match(definition, expression)
+            if found is not None:
+                return found
+        return expression
+
+    def _candidates(self, head: type, expression: Expr) -> Iterator[Definition]:
+        read = tensors(expression)
+        for name in sorted(read):
+            for definition in self._by_head.get((head, name), ()):
+                if definition.reads <= read:
+                    yield definition
+
+    def _match(self, definition: Definition, expression: Expr) -> Expr | None:
+        found = definition.match(expression)
+        if found is None and expression.is_Add:
+            found = self._part_of_sum(definition, expression)
+        return found
+
+    def _part_of_sum(self, definition: Definition, expression: Expr) -> Expr | None:
+        """Some terms of a sum are the definition, or its negative."""
+        size = len(definition.pattern.args)
+        if len(expression.args) < size or size < 2:
+            return None
+        for sign in (S.One, S.NegativeOne):
+            wanted = Add(*(sign * t for t in definition.pattern.args))
+            candidates = [t for t in expression.args if tensors(t) <= definition.reads]
+            if len(candidates) < size:
+                return None
+            found = Definition(definition.indices, wanted, sign * definition.value).match(Add(*candidates))
+            if found is not None:
+                return Add(found, *(t for t in expression.args if t not in candidates))
+        return None
+
+    def _power(self, expression: Pow) -> Expr | None:
+        """``T = u**a`` says ``u**b = T**(b/a)`` where that is a whole power."""
+        for definition in self._candidates(Pow, expression):
+            ratio = expression.exp / definition.pattern.exp
+            if not ratio.is_Integer:
+                continue
+            found = Definition(definition.indices, definition.pattern.base, definition.value).match(expression.base)
+            if found is not None:
+                return found**ratio
+        return None
+
+    def known_sum(self, expression: Expr) -> Expr:
+        """``sum_k T[.., k, ..]`` where the definition of T says what it is: 0 for a centred tensor, 1 for a softmax."""
+        if not isinstance(expression, Sum) or not isinstance(expression.body, Access) or len(expression.bound) != 1:
+            return expression
+        access, bound = expression.body, expression.bound[0]
+        places = [n for n, i in enumerate(access.indices) if bound in i.atoms(Index)]
+        if len(places) != 1 or access.indices[places[0]] != bound:
+            return expression
+        value = self._sum_along(access.tensor, places[0], bound.extent)
+        if value is None:
+            return expression
+        equation = self.equations.get(access.tensor)
+        if equation is None:
+            return value
+        outer = [i for n, i in enumerate(equation.indices) if n != places[0]]
+        return value.xreplace(dict(zip(outer, [i for n, i in enumerate(access.indices) if n != places[0]], strict=True)))
+
+    def _sum_along(self, tensor: str, axis: int, extent: Expr) -> Expr | None:
+        key = (tensor, axis)
+        if key not in self._sums:
+            self._sums[key] = None  # a tensor's own definition must not be asked while it is worked out
+            self._sums[key] = self._work_out_sum(tensor, axis, extent)
+        return self._sums[key]
+
+    def _work_out_sum(self, tensor: str, axis: int, extent: Expr) -> Expr | None:
+        if tensor in self._ones:
+            shape = self.program.shapes[tensor]
+            return S.One if axis == len(shape) - 1 else None
+        equation = self.equations.get(tensor)
+        if equation is None or equation.indices[axis].extent != extent:
+            return None
+        value = Sum.over(equation.right, [equation.indices[axis]])
+        for _ in range(2):
+            for rule in (*SUMS, self._known_total, self.known_sum):
+                value = transform(value, rule)
+        return value if not value.atoms(Binder) and not value.atoms(Access) else None
+
+    def _known_total(self, expression: Expr) -> Expr:
+        """A sum that is another tensor's definition, such as ``sum_d x = D mu``."""
+        return self.named(expression) if isinstance(expression, Sum) else expression
+
+    def drop_mask(self, expression: Expr) -> Expr:
+        """``where(c, T f, 0) = T f`` where T is 0 wherever c does not hold."""
+        if not isinstance(expression, Where) or expression.args[2] is not S.Zero:
+            return expression
+        condition, value, _ = expression.args
+        for term in terms(value):
+            if not any(isinstance(f, Access) and self._vanishes(f, condition) for f in factors(term)):
+                return expression
+        return value
+
+    def _vanishes(self, access: Access, condition: Expr) -> bool:
+        equation = self.equations.get(access.tensor)
+        if equation is None:
+            return False
+        right = equation.right.xreplace(dict(zip(equation.indices, access.indices, strict=True)))
+        return vanishes_unless(right, condition)
+
+
+def vanishes_unless(expression: Expr, condition: Expr) -> bool:
+    """Whether an expression is 0 wherever the condition does not hold."""
+    if isinstance(expression, Where):
+        own, a, b = expression.args
+        needed = condition.args if isinstance(condition, And) else (condition,)
+        given = own.args if isinstance(own, And) else (own,)
+        return (b is S.Zero and all(c in given for c in needed)) or (
+            vanishes_unless(a, condition) and vanishes_unless(b, condition)
+        )
+    if isinstance(expression, Mul):
+        return any(vanishes_unless(f, condition) for f in expression.args)
+    if isinstance(expression, Exp):
+        parts = terms(expression.args[0])
+        masked = any(isinstance(t, Where) and t.args[0] == condition and t.args[2] is S.NegativeInfinity for t in parts)
+        normalisers = [t.as_coeff_Mul()[1] for t in parts if isinstance(t.as_coeff_Mul()[1], LogSumExp)]
+        return masked and all(_keeps_an_entry(n) for n in normalisers)
+    return expression is S.Zero
+
+
+def _keeps_an_entry(normaliser: LogSumExp) -> bool:
+    """Whether some entry is never masked, as the diagonal in a causal mask; else 0 / 0 would be NaN, not 0."""
+    body, opened = normaliser.open()
+    if not isinstance(body, Where) or len(opened) != 1:
+        return not isinstance(body, Where)
+    k = opened[0]
+    entries = [S.Zero, k.extent - 1, *(i for i in body.args[0].atoms(Index) - {k} if i.extent == k.extent)]
+    return any(always(body.args[0].xreplace({k: e})) is True for e in entries)
+
+
+def _is_log_softmax(expression: Expr) -> bool:
+    """``f - logsumexp f`` is left alone: its exponential is better known as a softmax."""
+    if not expression.is_Add:
+        return False
+    return any(t.as_coeff_Mul()[0] == -1 and isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in expression.args)
+
+

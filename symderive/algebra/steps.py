@@ -1,0 +1,178 @@
+"""The story of a derivation: every adjoint with what it received, and the named rules that led to its final form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sympy import Add, Expr, Mul, S
+
+from symderive.algebra.adjoint import Occurrence
+from symderive.algebra.nodes import Eq, Index, Sum
+from symderive.algebra.program import Equation, Step
+from symderive.algebra.simplify import Change, Trail
+from symderive.algebra.terms import tensors
+from symderive.algebra.unbuild import Letters, Writer, statement
+from symderive.spec.syntax import Access, Binary, Binder, Call, Name, Node, Number, Statement
+
+if TYPE_CHECKING:
+    from symderive.algebra.derive import Sweep
+
+Received = tuple[Equation, Occurrence, Expr]
+
+RULES = {
+    "chain_rule": "chain rule: every entry of {users} that reads {tensor} hands on its upstream gradient",
+    "local_partial": "local partial derivatives: reading {tensor} at its own indices gives Kronecker deltas",
+    "delta": "each delta leaves one term of its sum and renames the index",
+    "upstream": "the upstream gradient that the caller gives is added",
+    "recognise": "a subexpression that the forward has named is written by its name",
+    "sum": "sums are linear: factors that do not depend on the summed index come out, deltas collapse",
+    "known_sum": "a sum that is known from the definition: a softmax sums to 1, a centred tensor to 0",
+    "stable_form": "exponentials are normalised so that none can overflow",
+    "mask": "the factor is already 0 where the mask is",
+    "factor": "common factors are taken out",
+    "sigmoid": "sigmoid(-x) = 1 - sigmoid(x)",
+    "complement": "sigmoid(-x) = 1 - sigmoid(x)",
+    "multiply_out": "products are multiplied out, so that like terms meet",
+    "common_factor_of_branches": "a factor of every branch is taken out",
+    "substitute": "{helper} is put in",
+    "zero": "no output depends on {tensor}: the gradient is identically zero",
+    "upstream_of_loss": "{loss} is the only output: its upstream gradient is 1",
+}
+"""Every rule that a step can name, and what it says."""
+
+
+@dataclass
+class Record:
+    """One adjoint: its equation as it stands, the tensor it belongs to, and how it came about."""
+
+    equation: Equation
+    tensor: str
+    received: list[Received]
+    changes: list[tuple[Change, str]] = field(default_factory=list)
+
+
+class Story:
+    """The adjoints in the order in which they are computed."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self._users: dict[str, set[str]] = {}
+
+    def add(self, equation: Equation, tensor: str, received: list[Received], trail: Trail) -> None:
+        """A new adjoint."""
+        changes = [(c, "") for c in trail.changes]
+        self.records[equation.tensor] = Record(equation, tensor, received, changes)
+        self._link(equation)
+
+    def _link(self, equation: Equation) -> None:
+        for name in tensors(equation.right):
+            self._users.setdefault(name, set()).add(equation.tensor)
+
+    @property
+    def equations(self) -> list[Equation]:
+        """The adjoint equations in order."""
+        return [r.equation for r in self.records.values()]
+
+    def users(self, name: str) -> list[str]:
+        """The adjoints that read another."""
+        return [u for u in self.records if u in self._users.get(name, ())]
+
+    def drop(self, name: str) -> None:
+        """Nothing reads this adjoint any more."""
+        gone = self.records.pop(name)
+        for read in tensors(gone.equation.right):
+            self._users.get(read, set()).discard(name)
+
+    def inline(self, helper: Equation, user: str, trail: Trail) -> None:
+        """An adjoint was put into a user, and the rules of the trail followed."""
+        record = self.records[user]
+        start = trail.changes[0].before if trail.changes else trail.expression
+        record.changes.append((Change("substitute", record.equation.right, start), helper.tensor))
+        record.changes += [(c, "") for c in trail.changes]
+        for read in tensors(record.equation.right):
+            self._users.get(read, set()).discard(user)
+        record.equation = replace(record.equation, right=trail.expression)
+        self._link(record.equation)
+
+
+def gradient_steps(name: str, story: Story, sweep: Sweep, letters: Letters) -> tuple[Step, ...]:
+    """The derivation of ``d<name>`` as a person would follow it."""
+    return tuple(_steps(story.records[f"d{name}"], sweep, letters))
+
+
+def _steps(record: Record, sweep: Sweep, letters: Letters) -> Iterator[Step]:
+    equation, tensor = record.equation, record.tensor
+    if not record.received:
+        final = statement(equation, letters)
+        yield Step("zero", RULES["zero"].format(tensor=tensor), final, final)
+        return
+    users = dict.fromkeys(e.tensor for e, _, _ in record.received)
+    chain = _chain_rule(record, sweep, letters)
+    partial = _with_deltas(record, sweep, letters)
+    collapsed = statement(replace(equation, right=Add(*(raw for _, _, raw in record.received))), letters)
+    yield Step("chain_rule", RULES["chain_rule"].format(users=" and ".join(users), tensor=tensor), chain, chain)
+    yield Step("local_partial", RULES["local_partial"].format(tensor=tensor), chain, partial)
+    if partial != collapsed:
+        yield Step("delta", RULES["delta"], partial, collapsed)
+    previous = collapsed
+    for change, helper in record.changes:
+        after = statement(replace(equation, right=change.after), letters)
+        if after != previous:
+            yield Step(change.rule, RULES[change.rule].format(helper=helper, tensor=tensor), previous, after)
+            previous = after
+
+
+def _chain_rule(record: Record, sweep: Sweep, letters: Letters) -> Statement:
+    """``dW[j, k] = sum[i, m](dy[i, m] * D(y[i, m], W[j, k]))``."""
+    own = {i.name: i.extent for i in record.equation.indices}
+    total: Node | None = None
+    for user in {e.tensor: e for e, _, _ in record.received}.values():
+        used = dict(own)
+        names = []
+        for index in user.indices:
+            keep = index.name not in used and index.name not in letters.taken
+            name = index.name if keep else letters.choose(index.extent, used)
+            used[name] = index.extent
+            names.append(name)
+        places = tuple(_place(n) for n in names)
+        entry: Node = Access(user.tensor, places) if places else Name(user.tensor)
+        adjoint = sweep.adjoint_of(user.tensor)
+        upstream: Node = Access(adjoint, places) if places else Name(adjoint)
+        target_places = tuple(_place(i.name) for i in record.equation.indices)
+        target: Node = Access(record.tensor, target_places) if target_places else Name(record.tensor)
+        term: Node = Binary("*", upstream, Call("D", (entry, target)))
+        if names:
+            term = Binder("sum", tuple(names), None, term)
+        total = term if total is None else Binary("+", total, term)
+    left: Node = Access(record.equation.tensor, tuple(_place(i.name) for i in record.equation.indices))
+    if not record.equation.indices:
+        left = Name(record.equation.tensor)
+    return Statement(left, (total or Number(S.Zero),))
+
+
+def _place(name: str) -> Node:
+    from symderive.spec.syntax import BATCH, Batch
+
+    return Batch() if name == BATCH else Name(name)
+
+
+def _with_deltas(record: Record, sweep: Sweep, letters: Letters) -> Statement:
+    """The local partial derivatives written out, deltas and all."""
+    parts = []
+    for _, occurrence, _ in record.received:
+        deltas = [_delta(p, f) for p, f in zip(record.equation.indices, occurrence.positions, strict=True)]
+        parts.append(Sum.over(Mul(occurrence.adjoint, *deltas), _all_summed(occurrence)))
+    writer = Writer(letters, {i.name: i.extent for i in record.equation.indices}, deltas=True)
+    places = tuple(writer.index(i) for i in record.equation.indices)
+    left: Node = Access(record.equation.tensor, places) if places else Name(record.equation.tensor)
+    return Statement(left, (writer.write(Add(*parts)),))
+
+
+def _delta(place: Index, position: Expr) -> Expr:
+    return Eq(place, position)
+
+
+def _all_summed(occurrence: Occurrence) -> tuple[Index, ...]:
+    return occurrence.summed

@@ -1,0 +1,442 @@
+"""From the index algebra back to syntax, with the letters that the author uses and the forms that people write.
+
+Core form is folded on the way: a sum over N becomes a mean, ``exp(f - logsumexp f)`` a softmax, a ``where`` with a
+neutral branch a condition of the reduction.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from functools import singledispatchmethod
+
+import sympy
+from sympy import Add, Expr, Function, Mul, Pow, S, Symbol
+from sympy.functions.elementary.exponential import exp as Exp
+
+from symderive.algebra import nodes
+from symderive.algebra.nodes import Access, And, Eq, Index, LogSumExp, Where
+from symderive.algebra.program import Equation, Program
+from symderive.algebra.terms import content, depends, factors, terms
+from symderive.errors import InternalError
+from symderive.spec import syntax
+from symderive.spec.functions import FUNCTIONS
+from symderive.spec.syntax import BATCH, Binary, Binder, Call, Name, Node, Number, Statement, Unary
+
+
+class Letters:
+    """Which names an author gives to indices of each extent, in order of first use, and which names are taken."""
+
+    def __init__(self, program: Program, taken: Iterable[str] = ()) -> None:
+        self.by_extent: dict[Expr, list[str]] = {}
+        self.axes: dict[tuple[str, int], str] = {}
+        self.taken = {*program.shapes, *program.sizes, *program.constants, *FUNCTIONS, *taken}
+        for equation in program.equations:
+            self._learn(equation)
+
+    def _learn(self, equation: Equation) -> None:
+        for place, index in enumerate(equation.indices):
+            self._note(index)
+            self.axes.setdefault((equation.tensor, place), index.name)
+
+    def _note(self, index: Index) -> None:
+        names = self.by_extent.setdefault(index.extent, [])
+        if index.name and index.name not in names:
+            names.append(index.name)
+
+    def declare(self, name: str, extent: Expr) -> None:
+        """A letter that the spec's text uses for an extent, bound ones included."""
+        names = self.by_extent.setdefault(extent, [])
+        if name not in names:
+            names.append(name)
+
+    def choose(self, extent: Expr, used: Mapping[str, Expr]) -> str:
+        """A letter for an index of this extent that the equation does not use for anything else."""
+        if extent == nodes.BATCH_SIZE:
+            return BATCH
+        others = {n for e, names in self.by_extent.items() if e != extent for n in names}
+        own = [n for n in self.by_extent.get(extent, []) if n not in used]
+        fallback = [c for c in "ijklmnpqrstuvwabcdefgh" if c not in others] + list(string.ascii_lowercase)
+        for name in (*own, *fallback, *(f"{c}{n}" for n in range(1, 100) for c in "ijk")):
+            if name not in used and name not in self.taken:
+                return name
+        raise InternalError("no letter is left for an index")
+
+
+def statement(equation: Equation, letters: Letters) -> Statement:
+    """An equation as syntax."""
+    used = {i.name: i.extent for i in equation.indices}
+    writer = Writer(letters, used)
+    places = tuple(writer.index(i) for i in equation.indices)
+    left: Node = syntax.Access(equation.tensor, places) if places else Name(equation.tensor)
+    return Statement(left, (writer.write(equation.right),))
+
+
+class Writer:
+    """Writes one equation; ``used`` are the letters that are taken in it, with their extents.
+
+    ``deltas`` keeps deltas as factors, as a derivation shows them before they collapse.
+    """
+
+    def __init__(self, letters: Letters, used: dict[str, Expr], deltas: bool = False) -> None:
+        self.letters = letters
+        self.deltas = deltas
+        self.used = dict(used)
+        self.names: dict[Index, str] = {}
+
+    def index(self, index: Index) -> Node:
+        """An index by its name."""
+        name = self.names.get(index, index.name)
+        return syntax.Batch() if name == BATCH else Name(name)
+
+    def open(self, binder: nodes.Binder) -> tuple[Expr, tuple[Index, ...]]:
+        """The body with named indices in place of the bound ones; the names hold until :meth:`close`."""
+        opened = []
+        for bound in binder.bound:
+            name = self.letters.choose(bound.extent, self.used)
+            self.used[name] = bound.extent
+            opened.append(Index(name, bound.extent))
+        return binder.body.xreplace(dict(zip(binder.bound, opened, strict=True))), tuple(opened)
+
+    def close(self, opened: Iterable[Index]) -> None:
+        """A sibling may use the letters again."""
+        for index in opened:
+            self.used.pop(index.name, None)
+
+    @singledispatchmethod
+    def write(self, expression: Expr) -> Node:
+        """The syntax of an expression."""
+        raise InternalError(f"no syntax for {type(expression).__name__}: add a case to algebra/unbuild.py")
+
+    @write.register
+    def _number(self, expression: sympy.Rational) -> Node:
+        value = Fraction(int(expression.p), int(expression.q))
+        if value < 0:
+            return Unary("-", self.write(-expression))
+        if value.denominator == 1:
+            return Number(value)
+        return Binary("/", Number(Fraction(value.numerator)), Number(Fraction(value.denominator)))
+
+    @write.register(sympy.core.numbers.Infinity)
+    def _infinity(self, expression: Expr) -> Node:
+        return Name("inf")
+
+    @write.register(sympy.core.numbers.NegativeInfinity)
+    def _minus_infinity(self, expression: Expr) -> Node:
+        return Unary("-", Name("inf"))
+
+    @write.register(sympy.core.numbers.Pi)
+    def _pi(self, expression: Expr) -> Node:
+        return Name("pi")
+
+    @write.register(sympy.core.numbers.Exp1)
+    def _e(self, expression: Expr) -> Node:
+        return Call("exp", (Number(Fraction(1)),))
+
+    @write.register
+    def _symbol(self, expression: Symbol) -> Node:
+        return Name(expression.name)
+
+    @write.register
+    def _index(self, expression: Index) -> Node:
+        return self.index(expression)
+
+    @write.register
+    def _access(self, expression: Access) -> Node:
+        if not expression.indices:
+            return Name(expression.tensor)
+        return syntax.Access(expression.tensor, tuple(self.write(i) for i in expression.indices))
+
+    @write.register
+    def _add(self, expression: Add) -> Node:
+        softmax = self._log_softmax(expression)
+        if softmax is not None:
+            return softmax
+        number, parts = content(expression)
+        ordered = sorted(parts, key=_reading_order)
+        if ordered[0].could_extract_minus_sign() and (
+            positive := [t for t in ordered if not t.could_extract_minus_sign()]
+        ):
+            ordered.remove(positive[0])
+            ordered.insert(0, positive[0])
+        result = self.write(ordered[0])
+        for term in ordered[1:]:
+            if term.could_extract_minus_sign():
+                result = Binary("-", result, self.write(-term))
+            else:
+                result = Binary("+", result, self.write(term))
+        return _scaled(number, result, self)
+
+    @write.register
+    def _mul(self, expression: Mul) -> Node:
+        number, rest = expression.as_coeff_Mul()
+        if number.is_negative:
+            return Unary("-", self.write(-expression))
+        expression, mean = self._mean(expression)
+        if mean is not None and expression is S.One:
+            return mean
+        above, below = _fraction(expression)
+        head = [self.write(f) for f in above if f is not S.One]
+        if mean is not None:
+            head.append(mean)
+        if not head:
+            head = [Number(Fraction(1))]
+        result = head[0]
+        for factor in head[1:]:
+            result = Binary("*", result, factor)
+        for factor in below:
+            result = Binary("/", result, self.write(factor))
+        return result
+
+    def _mean(self, expression: Expr) -> tuple[Expr, Node | None]:
+        """Split ``sum_k f / K`` off a product as a mean."""
+        parts = list(factors(expression))
+        for total in parts:
+            if not isinstance(total, nodes.Sum) or isinstance(total.body, Where | Eq):
+                continue
+            extents = [i.extent for i in total.bound]
+            sizes = [1 / e for e in extents]
+            if all(not e.is_Integer for e in extents) and all(parts.count(s) >= sizes.count(s) for s in sizes):
+                for s in sizes:
+                    parts.remove(s)
+                parts.remove(total)
+                body, opened = self.open(total)
+                mean = Binder("mean", self._letters(opened), None, self.write(body))
+                self.close(opened)
+                return Mul(*parts), mean
+        return expression, None
+
+    @write.register
+    def _pow(self, expression: Pow) -> Node:
+        base, exponent = expression.args
+        if exponent == sympy.Rational(1, 2):
+            return Call("sqrt", (self.write(base),))
+        if exponent == sympy.Rational(-1, 2):
+            return Call("rsqrt", (self.write(base),))
+        if exponent.is_number and exponent < 0:
+            return Binary("/", Number(Fraction(1)), self.write(base**-exponent))
+        return Binary("**", self.write(base), self.write(exponent))
+
+    @write.register
+    def _exp(self, expression: Exp) -> Node:
+        softmax = self._softmax(expression)
+        return Call("exp", (self.write(expression.args[0]),)) if softmax is None else softmax
+
+    def _softmax(self, expression: Exp) -> Node | None:
+        return self._normaliser("softmax", expression.args[0]) if expression.args[0].is_Add else None
+
+    def _log_softmax(self, expression: Add) -> Node | None:
+        return self._normaliser("log_softmax", expression)
+
+    def _normaliser(self, name: str, expression: Expr, condition: Expr | None = None) -> Node | None:
+        """``f_j - logsumexp_k f_k`` read as the log of a softmax over j."""
+        for term in terms(expression):
+            number, normaliser = term.as_coeff_Mul()
+            if number == -1 and isinstance(normaliser, LogSumExp) and len(normaliser.bound) == 1:
+                own = expression - term
+                masked = own if condition is None else Where(condition, own, S.NegativeInfinity)
+                for index in sorted(own.atoms(Index), key=lambda i: i.name):
+                    if not index.is_bound and index.extent == normaliser.bound[0].extent and not depends(normaliser, [index]):
+                        if LogSumExp.over(masked, [index]) == normaliser:
+                            where = None if condition is None else self.condition(condition)
+                            return Binder(name, (index.name,), where, self.write(own))
+        return None
+
+    @write.register
+    def _function(self, expression: Function) -> Node:
+        name = {"Abs": "abs"}.get(type(expression).__name__, type(expression).__name__)
+        return Call(name, tuple(self.write(a) for a in expression.args))
+
+    @write.register
+    def _apply(self, expression: nodes.Apply) -> Node:
+        row = FUNCTIONS[expression.function]
+        arguments = list(expression.arguments)
+        for default in reversed(row.defaults):
+            if len(arguments) > 1 and arguments[-1] == sympy.Rational(default):
+                arguments.pop()
+        return Call(expression.function, tuple(self.write(a) for a in arguments))
+
+    @write.register
+    def _pad(self, expression: nodes.Pad) -> Node:
+        access, value = expression.args
+        more = () if value is S.Zero else (self.write(value),)
+        return Call("pad", (self.write(access), *more))
+
+    @write.register
+    def _where(self, expression: Where) -> Node:
+        condition, a, b = expression.args
+        if b is S.Zero and isinstance(a, Exp) and a.args[0].is_Add:
+            softmax = self._normaliser("softmax", a.args[0], condition)
+            if softmax is not None:
+                return softmax
+        return Call("where", (self.condition(condition), self.write(a), self.write(b)))
+
+    @write.register
+    def _condition(self, expression: nodes.Condition) -> Node:
+        if isinstance(expression, Eq) and any(a.is_integer for a in expression.args):
+            a, b = sorted(expression.args, key=lambda e: not isinstance(e, Index))
+            return Call("delta", (self.write(a), self.write(b)))
+        return self.condition(expression)
+
+    def condition(self, expression: Expr) -> Node:
+        """A condition as a comparison, for where it is not a factor but a condition."""
+        if type(expression) in _CONDITIONS:
+            return _CONDITIONS[type(expression)](self, expression)
+        return self.write(expression)
+
+    @write.register
+    def _binder(self, expression: nodes.Binder) -> Node:
+        op, neutral = _REDUCTIONS[type(expression)]
+        body, opened = self.open(expression)
+        condition = None
+        if not self.deltas:
+            condition, body = _split_condition(body, neutral, opened)
+        node = Binder(op, self._letters(opened), None if condition is None else self.condition(condition), self.write(body))
+        self.close(opened)
+        return node
+
+    @write.register
+    def _inverse(self, expression: nodes.Inverse) -> Node:
+        p, q = expression.at
+        if isinstance(p, Index) and isinstance(q, Index) and p != q:
+            body = expression.body.xreplace(dict(zip(expression.bound, (p, q), strict=True)))
+            return Binder("inv", (self.names.get(p, p.name), self.names.get(q, q.name)), None, self.write(body))
+        raise InternalError("an inverse is read at a place that is not a pair of indices")
+
+    @write.register(nodes.Maximum)
+    @write.register(nodes.Minimum)
+    @write.register(nodes.Clamp)
+    @write.register(nodes.Stop)
+    def _call(self, expression: Expr) -> Node:
+        return Call(_CALLS[type(expression)], tuple(self.write(a) for a in expression.args))
+
+    @write.register
+    def _floor_div(self, expression: nodes.FloorDiv) -> Node:
+        return Binary("//", *(self.write(a) for a in expression.args))
+
+    @write.register(sympy.floor)
+    def _floor(self, expression: Expr) -> Node:
+        above, below = expression.args[0].as_numer_denom()
+        return Binary("//", self.write(above), self.write(below))
+
+    @write.register
+    def _mod(self, expression: nodes.Mod) -> Node:
+        return Binary("%", *(self.write(a) for a in expression.args))
+
+    def _letters(self, opened: Iterable[Index]) -> tuple[str, ...]:
+        return tuple(i.name for i in opened)
+
+
+def _scaled(number: Expr, node: Node, writer: Writer) -> Node:
+    if number == 1:
+        return node
+    if number == -1:
+        return Unary("-", node)
+    if number.is_negative:
+        return Unary("-", _scaled(-number, node, writer))
+    result = node if number.p == 1 else Binary("*", Number(Fraction(int(number.p))), node)
+    return result if number.q == 1 else Binary("/", result, Number(Fraction(int(number.q))))
+
+
+def _reading_order(term: Expr) -> tuple[int, int]:
+    """Terms without a sum come first, numbers last, as people write them; else SymPy's order stays."""
+    return (1 if term.is_number else 0, 1 if term.atoms(nodes.Binder) else 0)
+
+
+def _fraction(expression: Expr) -> tuple[list[Expr], list[Expr]]:
+    """Factors above and below the line, scalars first."""
+    above, below = [], []
+    for factor in factors(expression):
+        if factor.is_Rational:
+            if factor.p != 1:
+                above.append(sympy.Integer(factor.p))
+            if factor.q != 1:
+                below.append(sympy.Integer(factor.q))
+        elif isinstance(factor, Pow) and not isinstance(factor, Exp) and factor.exp.is_number and factor.exp < 0:
+            if factor.exp == sympy.Rational(-1, 2):
+                above.append(factor)
+            else:
+                below.append(factor.base**-factor.exp)
+        else:
+            above.append(factor)
+    above.sort(key=_factor_order)
+    return above, below
+
+
+def _factor_order(factor: Expr) -> int:
+    """Numbers and scalars, then tensors, then what has a reduction in it."""
+    if factor.is_number or not factor.atoms(Access):
+        return 0
+    if isinstance(factor, Access):
+        return 2
+    return 4 if factor.atoms(nodes.Binder) else 3
+
+
+def _split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...]) -> tuple[Expr | None, Expr]:
+    """The condition of a reduction: a ``where`` whose other branch is neutral, or deltas that are factors of a sum."""
+    if neutral is None:
+        return None, body
+    conditions: list[Expr] = []
+    if neutral is S.Zero:
+        deltas = [f for f in factors(body) if isinstance(f, Eq) and depends(f, opened)]
+        if deltas and body not in deltas:
+            conditions += deltas
+            body = Mul(*(f for f in factors(body) if f not in deltas))
+    if isinstance(body, Where) and body.args[2] == neutral and depends(body.args[0], opened):
+        conditions.append(body.args[0])
+        body = body.args[1]
+    return (And(*conditions), body) if conditions else (None, body)
+
+
+_REDUCTIONS: dict[type, tuple[str, Expr | None]] = {
+    nodes.Sum: ("sum", S.Zero),
+    nodes.Prod: ("prod", S.One),
+    nodes.Max: ("max", S.NegativeInfinity),
+    nodes.Min: ("min", S.Infinity),
+    nodes.LogSumExp: ("logsumexp", S.NegativeInfinity),
+    nodes.Any: ("any", S.Zero),
+    nodes.All: ("all", S.One),
+    nodes.ArgMax: ("argmax", S.NegativeInfinity),
+    nodes.ArgMin: ("argmin", S.Infinity),
+    nodes.Det: ("det", None),
+    nodes.LogDet: ("logdet", None),
+}
+
+_CALLS: dict[type, str] = {nodes.Maximum: "max", nodes.Minimum: "min", nodes.Clamp: "clamp", nodes.Stop: "stop"}
+
+
+def _order(op: str, flipped: str) -> Callable[[Writer, Expr], Node]:
+    def write(writer: Writer, expression: Expr) -> Node:
+        a, b = expression.args
+        if a.is_number and not b.is_number:
+            return syntax.Compare((flipped,), (writer.write(b), writer.write(a)))
+        return syntax.Compare((op,), (writer.write(a), writer.write(b)))
+
+    return write
+
+
+def _equality(writer: Writer, expression: Expr) -> Node:
+    a, b = sorted(expression.args, key=lambda e: isinstance(e, Index))
+    return syntax.Compare(("==",), (writer.write(a), writer.write(b)))
+
+
+def _negation(writer: Writer, expression: Expr) -> Node:
+    inner = expression.args[0]
+    if isinstance(inner, Eq):
+        return syntax.Compare(("!=",), tuple(writer.write(a) for a in inner.args))
+    return syntax.Not(writer.condition(inner))
+
+
+def _join(op: str) -> Callable[[Writer, Expr], Node]:
+    return lambda writer, e: syntax.Logical(op, tuple(writer.condition(a) for a in e.args))
+
+
+_CONDITIONS: dict[type, Callable[[Writer, Expr], Node]] = {
+    nodes.Lt: _order("<", ">"),
+    nodes.Le: _order("<=", ">="),
+    nodes.Eq: _equality,
+    nodes.Not: _negation,
+    nodes.And: _join("and"),
+    nodes.Or: _join("or"),
+}
