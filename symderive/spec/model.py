@@ -52,11 +52,23 @@ class Equation:
 
 
 @dataclass(frozen=True)
+class BadLine:
+    """A line of ``claims`` that cannot be parsed: what is wrong, where, its ``text`` and the ``line`` it starts in."""
+
+    message: str
+    span: Span
+    hint: str | None = None
+    text: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class Spec:
     """One op. ``indices`` are the declared ranges, ``wrt`` the inputs to differentiate, ``cases`` more sizes to check.
 
     ``sizes`` are the author's (``"..."`` maps to the tuple of batch extents), ``text`` is the file as it was read.
-    ``reference`` and ``claims`` are syntax only: what a reference may call is judged when it is run.
+    ``reference`` and ``claims`` are syntax only: what a reference may call is judged when it is run. The lines of
+    ``claims`` that cannot even be parsed are ``bad_claims``. ``cases`` give every size that ``sizes`` gives.
     """
 
     name: str
@@ -69,6 +81,7 @@ class Spec:
     indices: Mapping[str, Expr] = field(default_factory=dict)
     reference: tuple[Statement, ...] = ()
     claims: tuple[Statement, ...] = ()
+    bad_claims: tuple[BadLine, ...] = ()
     cases: tuple[Mapping[str, int | tuple[int, ...]], ...] = ()
     title: str = ""
     source: str = ""

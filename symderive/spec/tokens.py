@@ -41,10 +41,10 @@ _MENDS = {
     "'": "write W.T for a transpose, and close a quoted text on its line",
     '"': "close a quoted text on its line",
     "?": "write where(condition, a, b)",
-    "−": "write the minus sign as -",  # noqa: RUF001
-    "–": "write the minus sign as -",  # noqa: RUF001
+    "−": "write the minus sign as -",
+    "–": "write the minus sign as -",
     "·": "write a product as *",
-    "×": "write a product as *",  # noqa: RUF001
+    "×": "write a product as *",
     "÷": "write a quotient as /",
     "≤": "write <=",
     "≥": "write >=",

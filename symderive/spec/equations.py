@@ -1,0 +1,111 @@
+"""The ``forward`` block: statements -> equations with every name resolved and every range known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+
+from sympy import Expr
+
+from symderive.errors import Span, SpecError
+from symderive.spec import syntax as s
+from symderive.spec.bounds import check_bounds
+from symderive.spec.format import to_text
+from symderive.spec.model import Equation, Input
+from symderive.spec.names import Namespace
+from symderive.spec.ranges import infer_ranges
+from symderive.spec.scope import CONDITION, INTEGER, REAL, Scope, Tensor
+
+_TRUTH = ("binary", "one_hot")
+
+
+class EquationReader:
+    """Resolves statements one after the other; :meth:`check` then decides whether accesses stay in range."""
+
+    def __init__(
+        self,
+        names: Namespace,
+        inputs: Iterable[Input],
+        constants: Mapping[str, Fraction],
+        declared: Mapping[str, Expr],
+    ) -> None:
+        self.names = names
+        self.constants = constants
+        self.declared = declared
+        self.tensors = {i.name: _input_tensor(i) for i in inputs}
+        self.equations: list[Equation] = []
+        self.scopes: list[Scope] = []
+
+    def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
+        return self.names.error(message, span, hint)
+
+    def read(self, statements: Iterable[s.Statement]) -> tuple[Equation, ...]:
+        """The equations of the block. All left sides are names from the start, so that an early use can be told."""
+        statements = tuple(statements)
+        later: dict[str, Span] = {}
+        for statement in statements:
+            name = self.left_name(statement)
+            self.names.declare(name, "tensor", statement.left.span)
+            later[name] = statement.left.span
+        for statement in statements:
+            self.equation(statement, later)
+            del later[self.left_name(statement)]
+        return tuple(self.equations)
+
+    def left_name(self, statement: s.Statement) -> str:
+        """The tensor that a statement defines."""
+        left = statement.left
+        if isinstance(left, s.Access):
+            return left.tensor
+        if isinstance(left, s.Name):
+            return left.id
+        hint = "the left side is name[indices], or a name for a scalar"
+        raise self.error(f"'{to_text(left)[:60]}' cannot be defined", left.span, hint)
+
+    def equation(self, statement: s.Statement, later: Mapping[str, Span]) -> None:
+        """Check one statement and add its equation."""
+        if len(statement.sides) > 1:
+            hint = "compare with ==, or write one equation a line"
+            raise self.error("an equation has one '='", statement.sides[1].span, hint)
+        indices = self.left_indices(statement.left)
+        name = self.left_name(statement)
+        scope = Scope(self.names, dict(self.tensors), self.constants, later, list(indices))
+        kind = scope.kind(statement.right)
+        free = ((i, statement.left.span) for i in indices)
+        bound = ((i, binder.span) for binder in scope.binders for i in binder.indices)
+        ranges = infer_ranges(scope, [*free, *bound], self.declared)
+        equation = Equation(name, indices, statement.right, ranges, span=statement.span)
+        right = None if kind == REAL else statement.right
+        self.tensors[name] = Tensor(name, equation.shape, kind, None, kind == CONDITION, right, ranges, statement.span)
+        self.equations.append(equation)
+        self.scopes.append(scope)
+
+    def left_indices(self, left: s.Node) -> tuple[str, ...]:
+        """The free indices: names, each once; ``...`` only first."""
+        names: list[str] = []
+        for n, node in enumerate(left.indices if isinstance(left, s.Access) else ()):
+            if isinstance(node, s.Batch):
+                if n:
+                    raise self.error("'...' must stand first", node.span, "as in y[..., j]")
+                names.append(s.BATCH)
+                continue
+            if not isinstance(node, s.Name):
+                hint = "use an index there, and say on the right what holds where: where(i == 0, a, b)"
+                raise self.error(f"the left side holds indices, not '{to_text(node)[:60]}'", node.span, hint)
+            if node.id in names:
+                hint = "use two letters, and where(i == j, ...) for a diagonal"
+                raise self.error(f"the index '{node.id}' stands twice on the left side", node.span, hint)
+            self.names.index(node.id, node.span)
+            names.append(node.id)
+        return tuple(names)
+
+    def check(self, samples: Callable[[], list[dict[str, int]]]) -> None:
+        """Raise where an unpadded access can leave its axis at one of the sizes."""
+        for scope, equation in zip(self.scopes, self.equations, strict=True):
+            check_bounds(scope, equation.ranges, samples)
+
+
+def _input_tensor(given: Input) -> Tensor:
+    kind = INTEGER if given.index is not None else CONDITION if given.boolean else REAL
+    truth = given.boolean or any(a in _TRUTH for a in given.assume)
+    return Tensor(given.name, given.shape, kind, given.index, truth, span=given.span)

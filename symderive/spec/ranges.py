@@ -1,0 +1,92 @@
+"""The range of every index of an equation: declared, or inferred from the axes that it runs over alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+
+from sympy import Expr
+
+from symderive.errors import Span, SpecError
+from symderive.spec import syntax as s
+from symderive.spec.format import to_text
+from symderive.spec.functions import MATRIX
+from symderive.spec.scope import Scope, Use
+from symderive.spec.sizes import BATCH_SIZE, same_size, size_value
+
+
+def infer_ranges(scope: Scope, indices: Iterable[tuple[str, Span]], declared: Mapping[str, Expr]) -> dict[str, Expr]:
+    """The extent of each of ``indices``. Raises where an index has two ranges, or none.
+
+    An access that is padded may be left by its index, so it gives a range only where no other access does.
+    """
+    ranges: dict[str, Expr] = {}
+    for name, span in indices:
+        if name == s.BATCH:
+            ranges[name] = BATCH_SIZE
+        elif name in declared:
+            ranges[name] = declared[name]
+        elif name not in ranges:
+            ranges[name] = _inferred(scope, name, span)
+    for binder in scope.binders:
+        if binder.op in MATRIX:
+            _square(scope, binder, ranges)
+    return ranges
+
+
+def _inferred(scope: Scope, name: str, span: Span) -> Expr:
+    uses = [u for u in scope.uses if u.index == name]
+    uses = [u for u in uses if not u.padded] or uses
+    if not uses:
+        raise scope.error(
+            f"the range of the index '{name}' cannot be inferred: it stands alone in no index position here",
+            span,
+            f"declare it, as in `indices: {{{name}: N}}`",
+        )
+    first = uses[0]
+    for use in uses[1:]:
+        if not equal_sizes(first.extent, use.extent):
+            raise _two_ranges(scope, first, use)
+    return first.extent
+
+
+def _two_ranges(scope: Scope, first: Use, second: Use) -> SpecError:
+    place = f"line {first.span.line}, column {first.span.column}"
+    return scope.error(
+        f"the index '{second.index}' has two ranges: {first.extent} in {to_text(first.access)} ({place}) "
+        f"and {second.extent} in {to_text(second.access)}",
+        second.span,
+        "use another letter for one of them, or correct a shape",
+    )
+
+
+def _square(scope: Scope, binder: s.Binder, ranges: Mapping[str, Expr]) -> None:
+    rows, columns = (ranges[i] for i in binder.indices)
+    if not equal_sizes(rows, columns):
+        i, j = binder.indices
+        message = f"'{binder.op}' takes a square matrix, but {i} runs over {rows} and {j} over {columns}"
+        raise scope.error(message, binder.span)
+
+
+def equal_sizes(a: Expr, b: Expr) -> bool:
+    """Whether two size expressions agree: by expanding them, else at many sizes (``floor`` has no normal form)."""
+    if same_size(a, b):
+        return True
+    names = sorted(x.name for x in a.free_symbols | b.free_symbols)
+    if not names or (not a.has(_floor()) and not b.has(_floor())):
+        return False
+    draw = random.Random(0)
+    try:
+        for _ in range(200):
+            sizes = {n: draw.randint(1, 60) for n in names}
+            if size_value(a, sizes) != size_value(b, sizes):
+                return False
+    except (ValueError, ZeroDivisionError, TypeError):
+        return False
+    return True
+
+
+def _floor() -> type:
+    from sympy import floor
+
+    return floor

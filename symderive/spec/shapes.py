@@ -1,0 +1,150 @@
+"""Size expressions and exact numbers as a spec writes them: syntax -> SymPy, and which sizes the inputs determine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import cast
+
+from sympy import Expr, Integer, Mod, Symbol, expand, floor
+
+from symderive.errors import Span, SpecError
+from symderive.spec import syntax as s
+from symderive.spec.format import to_text
+from symderive.spec.names import Namespace
+from symderive.spec.parse import parse_expression
+from symderive.spec.reader import Scalar
+from symderive.spec.sizes import BATCH_SIZE, size
+
+MAX_DIGITS = 1000
+
+
+def exact_number(scalar: Scalar, what: str) -> Fraction:
+    """The exact value of a number such as ``3``, ``1e-5``, ``-0.5`` or ``1/3``."""
+    node = parse_expression(scalar.text, scalar.origin)
+    value = _fold(node, scalar, what)
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 4 * MAX_DIGITS:
+        raise scalar.origin.error(f"{what} has more than {MAX_DIGITS} digits", node.span)
+    return value
+
+
+def _fold(node: s.Node, scalar: Scalar, what: str) -> Fraction:
+    if isinstance(node, s.Number):
+        return node.value
+    if isinstance(node, s.Unary):
+        value = _fold(node.operand, scalar, what)
+        return -value if node.op == "-" else value
+    if isinstance(node, s.Binary) and node.op in ("+", "-", "*", "/", "**"):
+        left, right = _fold(node.left, scalar, what), _fold(node.right, scalar, what)
+        return _operate(node, left, right, scalar)
+    hint = "a number such as 3, 0.5, 1e-5 or 1/3"
+    raise scalar.origin.error(f"{what} must be a number, not '{to_text(node)[:60]}'", node.span, hint)
+
+
+def _operate(node: s.Binary, left: Fraction, right: Fraction, scalar: Scalar) -> Fraction:
+    if node.op == "+":
+        return left + right
+    if node.op == "-":
+        return left - right
+    if node.op == "*":
+        return left * right
+    if node.op == "/":
+        if right == 0:
+            raise scalar.origin.error("a division by zero", node.span)
+        return left / right
+    if right.denominator != 1 or abs(right) > MAX_DIGITS or (left == 0 and right < 0):
+        raise scalar.origin.error("this power is not a rational number of reasonable length", node.span)
+    if max(left.numerator.bit_length(), left.denominator.bit_length()) * abs(right) > 4 * MAX_DIGITS:
+        raise scalar.origin.error(f"a number of more than {MAX_DIGITS} digits", node.span)
+    return left ** int(right)
+
+
+class SizeReader:
+    """Size expressions over the sizes and integer constants of one spec."""
+
+    def __init__(self, names: Namespace, constants: Mapping[str, Fraction]) -> None:
+        self.names = names
+        self.constants = constants
+
+    def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
+        return self.names.error(message, span, hint)
+
+    def read(self, scalar: Scalar) -> Expr:
+        """The size expression that a scalar writes."""
+        return self.expression(parse_expression(scalar.text, scalar.origin))
+
+    def expression(self, node: s.Node) -> Expr:
+        """A size expression: integers, sizes, integer constants, ``+ - * // %``."""
+        if isinstance(node, s.Number):
+            if node.value.denominator != 1:
+                raise self.error(f"a size is an integer, not {to_text(node)}", node.span)
+            return Integer(node.value.numerator)
+        if isinstance(node, s.Name):
+            return self.name(node)
+        if isinstance(node, s.Unary):
+            value = self.expression(node.operand)
+            return -value if node.op == "-" else value
+        if isinstance(node, s.Binary):
+            return self.binary(node)
+        hint = "a size is an integer expression of sizes, such as N, H - R + 1 or D // 2"
+        raise self.error(f"'{to_text(node)[:60]}' is not a size expression", node.span, hint)
+
+    def name(self, node: s.Name) -> Expr:
+        role = self.names.role(node.id)
+        if role == "size":
+            return size(node.id)
+        if role == "constant":
+            value = self.constants[node.id]
+            if value.denominator != 1:
+                raise self.error(f"the constant '{node.id}' is not an integer, so it cannot be a size", node.span)
+            return Integer(value.numerator)
+        if role is not None:
+            raise self.error(f"'{node.id}' is {role}, not a size", node.span)
+        hint = self.names.like(node.id, ("size", "constant")) or f"add it to `sizes`, as in `sizes: {{{node.id}: 4}}`"
+        raise self.error(f"unknown size '{node.id}'", node.span, hint)
+
+    def binary(self, node: s.Binary) -> Expr:
+        if node.op in ("/", "@") or (node.op == "**" and not isinstance(node.right, s.Number)):
+            hint = "write // for a quotient that is rounded down" if node.op == "/" else None
+            raise self.error(f"'{node.op}' cannot stand in a size expression", node.span, hint)
+        left, right = self.expression(node.left), self.expression(node.right)
+        if node.op in ("//", "%") and right == 0:
+            raise self.error("a division by zero", node.span)
+        if node.op == "+":
+            return left + right
+        if node.op == "-":
+            return left - right
+        if node.op == "*":
+            return left * right
+        if node.op == "//":
+            return floor(left / right)
+        if node.op == "%":
+            return Mod(left, right)
+        if right > 8:
+            raise self.error("a power above 8 in a size expression", node.span)
+        return left**right
+
+
+def solvable_sizes(extents: Iterable[Expr]) -> set[str]:
+    """The sizes that the extents of the inputs' axes determine, solving one linear equation after another."""
+    known: set[Symbol] = set()
+    waiting = [e for e in extents if e != BATCH_SIZE]
+    while True:
+        later = []
+        for extent in waiting:
+            unknown = extent.free_symbols - known
+            if len(unknown) == 1 and _is_linear(extent, cast(Symbol, next(iter(unknown)))):
+                known |= unknown
+            elif unknown:
+                later.append(extent)
+        if len(later) == len(waiting):
+            return {symbol.name for symbol in known}
+        waiting = later
+
+
+def _is_linear(extent: Expr, symbol: Symbol) -> bool:
+    if extent == symbol:
+        return True
+    slope = expand(extent).coeff(symbol, 1)
+    rest = expand(extent - slope * symbol)
+    return slope != 0 and symbol not in slope.free_symbols | rest.free_symbols
