@@ -11,14 +11,17 @@ from typing import ClassVar
 
 from sympy import Expr
 
+from symderive.emit.latex_array import ArrayPrinter
 from symderive.emit.latex_binders import binder
 from symderive.emit.latex_calls import CALLS, call
+from symderive.emit.latex_lines import aligned
 from symderive.emit.latex_names import Notation
 from symderive.emit.latex_nodes import NODES
 from symderive.emit.latex_printer import Handler, Printer
 from symderive.emit.latex_sizes import axes
 from symderive.emit.latex_tex import Level
 from symderive.spec.model import Equation, Input
+from symderive.spec.parse import parse_statements
 from symderive.spec.syntax import BATCH, Access, Batch, Binder, Call, Name, Node, Statement
 
 
@@ -42,7 +45,7 @@ def statement_latex(statement: Statement, notation: Notation | None = None) -> s
     no LaTeX, such as an operator of array form.
     """
     printer = IndexPrinter(notation)
-    return printer.equation(printer.tex(statement.left).text, statement.sides)
+    return aligned(printer.equation(printer.tex(statement.left).text, statement.sides))
 
 
 def equation_latex(equation: Equation, notation: Notation | None = None) -> str:
@@ -72,3 +75,28 @@ def input_latex(given: Input, notation: Notation | None = None) -> str:
         values = rf"\lbrace 0, \ldots, {last} \rbrace"
     power = f"^{{{dimensions(given.shape)}}}" if given.shape else ""
     return rf"{name} \in {values}{power}"
+
+
+def array_latex(form: str | Sequence[Statement], notation: Notation | None = None) -> str:
+    r"""Lines of array form, as text or parsed, as LaTeX; the last is followed by the shape of what it defines.
+
+    ``dW = dy.T @ x`` is :math:`\nabla_W L = (\nabla_y L)^\top x \in \mathbb{R}^{J \times K}`. Lines of index form may
+    stand among them. Raises ``UnsupportedError`` for what has no LaTeX.
+    """
+    notation = notation or Notation()
+    statements = parse_statements(form) if isinstance(form, str) else form
+    arrays = ArrayPrinter(notation)
+    lines: list[str] = []
+    for statement in statements:
+        left = statement.left
+        known = notation.shape(left.id) if isinstance(left, Name) else None
+        if isinstance(left, Name) and known is None:
+            arrays.helpers[left.id] = arrays.rank(statement.right)
+        printer = IndexPrinter(notation) if _is_index_form(statement) else arrays
+        after = "" if known is None or statement is not statements[-1] else rf" \in {space(known)}"
+        lines += printer.equation(printer.tex(left).text, statement.sides, after)
+    return aligned(lines)
+
+
+def _is_index_form(statement: Statement) -> bool:
+    return not isinstance(statement.left, Name) or any(isinstance(part, Binder) for part in statement.right.walk())

@@ -67,11 +67,15 @@ def _group(tokens: Sequence[str], place: int) -> tuple[float, int]:
     return 1.0, place + 1
 
 
-def lay_out(left: str, sides: Sequence[Sequence[str]], widest: float = WIDEST) -> str:
-    """An equation or a chain of them: ``left``, and each side as its terms; aligned lines where one is too long."""
-    whole = " = ".join([left, *(" ".join(terms) for terms in sides)])
-    if measure(whole) <= widest:
-        return whole
+def lay_out(left: str, sides: Sequence[Sequence[str]], widest: float = WIDEST) -> list[str]:
+    """The lines of an equation or a chain of them, each with a mark where they are aligned.
+
+    Each side is a list of its terms, all but the first with their signs; a line is broken between terms, and a chain
+    of which one side does not fit is broken at every side.
+    """
+    whole = " = ".join([f"{left} &", *(" ".join(terms) for terms in sides)]).replace("& =", "&=", 1)
+    if measure(whole) <= widest or (len(sides) == 1 and len(sides[0]) == 1):
+        return [whole]
     lines: list[str] = []
     start = measure(left)
     for place, terms in enumerate(sides):
@@ -85,13 +89,11 @@ def lay_out(left: str, sides: Sequence[Sequence[str]], widest: float = WIDEST) -
                 line += f" {term}"
             width += step
         lines.append(line)
-    if len(lines) == 1:
-        return whole
-    return aligned(lines)
+    return lines
 
 
 def aligned(lines: Sequence[str]) -> str:
-    """Lines one below the other; ``&`` marks where they meet."""
+    """Lines one below the other, aligned at their marks; one line stands by itself."""
     if len(lines) == 1:
         return lines[0].replace("&", "", 1)
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"

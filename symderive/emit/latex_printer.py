@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from symderive.emit.latex_lines import lay_out
+from symderive.emit.latex_lines import WIDEST, lay_out, measure
 from symderive.emit.latex_names import Notation
+from symderive.emit.latex_tail import HOLE, Hole, fill, tail
 from symderive.emit.latex_tex import Level, Tex, brackets, is_tall, product, subscript
 from symderive.errors import UnsupportedError
 from symderive.spec.functions import FUNCTIONS
@@ -49,6 +50,8 @@ class Printer:
 
     def tex(self, node: Node) -> Tex:
         """A node as a piece of LaTeX."""
+        if isinstance(node, Hole):
+            return Tex(HOLE)
         handler = self.handlers.get(type(node))
         if handler is None:
             raise UnsupportedError(f"{type(node).__name__} has no LaTeX")
@@ -81,7 +84,11 @@ class Printer:
 
     def _where_true(self, test: Node, value: Node) -> Tex:
         factor = Tex(r"\mathbf{1}" + brackets(self.condition(test)))
-        return factor if is_number(value, 1) else product([factor, self.number(value, Level.PRODUCT)])
+        return factor if is_number(value, 1) else self.times(factor, value)
+
+    def times(self, factor: Tex, value: Node) -> Tex:
+        """A factor in front of a number."""
+        return product([factor, self.number(value, Level.PRODUCT)])
 
     # Names and entries
 
@@ -150,7 +157,7 @@ class Printer:
         if not (isinstance(node, Binary) and node.op in "+-"):
             return [self.text(node)]
         first = self.terms(node.left) if is_sum(node.left) else [self.text(node.left, Level.SUM)]
-        right = self.text(node.right, Level.SUM if node.op == "+" else Level.PRODUCT)
+        right = self.text(node.right, Level.SUM if node.op == "+" else Level.HADAMARD)
         if node.op == "+" and right.startswith("-"):
             return [*first, *self._negative_terms(node.right)]
         return [*first, f"{node.op} {right}"]
@@ -160,9 +167,24 @@ class Printer:
         texts = self.terms(node) if is_sum(node) else [self.text(node, Level.SUM)]
         return ["- " + texts[0][1:].lstrip(), *texts[1:]]
 
-    def equation(self, left: str, sides: Sequence[Node], after: str = "") -> str:
-        """An equation, or a chain of them, over several lines where it is long."""
-        rows = [self.terms(side) if not is_truth(side) else [self.condition(side)] for side in sides]
+    def _row(self, side: Node) -> list[str]:
+        """A side of an equation as terms; one long term is opened where it ends in a sum in brackets."""
+        terms = [self.condition(side)] if is_truth(side) else self.terms(side)
+        if len(terms) > 1 or measure(terms[0]) < WIDEST * 0.8:
+            return terms
+        path = tail(side)
+        if not path:
+            return terms
+        head = self.text(fill(path, Hole()))
+        if not head.endswith(HOLE):
+            return terms
+        inner = self.terms(path[-1])
+        inner[0] = head.removesuffix(HOLE) + r"\Bigl(" + inner[0]
+        return [*inner[:-1], inner[-1] + r"\Bigr)"]
+
+    def equation(self, left: str, sides: Sequence[Node], after: str = "") -> list[str]:
+        """The lines of an equation, or of a chain of them: one, or several aligned ones where it is long."""
+        rows = [self._row(side) for side in sides]
         rows[-1][-1] += after
         return lay_out(left, rows)
 

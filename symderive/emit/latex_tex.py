@@ -19,6 +19,7 @@ class Level(IntEnum):
     CASES = 35
     MODULO = 38
     SUM = 40
+    HADAMARD = 45
     PRODUCT = 50
     FRACTION = 55
     APPLY = 60
@@ -81,7 +82,8 @@ def subscript(items: Sequence[str]) -> str:
 def cases(rows: Sequence[tuple[str, str]]) -> str:
     r"""A left brace over rows of a value and its condition; an empty condition is ``otherwise``."""
     tests = [rf"\text{{if }} {test}" if test else r"\text{otherwise}" for _, test in rows]
-    lines = [f"{value} & {test}" for (value, _), test in zip(rows, tests, strict=True)]
+    values = [rf"\displaystyle {value}" if is_tall(value) else value for value, _ in rows]
+    lines = [f"{value} & {test}" for value, test in zip(values, tests, strict=True)]
     return r"\begin{cases} " + r" \\ ".join(lines) + r" \end{cases}"
 
 
@@ -116,4 +118,4 @@ def product(factors: Sequence[Tex], between: str = "") -> Tex:
 
 def negative(term: Tex) -> Tex:
     """A minus in front of a term."""
-    return Tex("-" + term.within(Level.PRODUCT), Level.SUM, open=term.open, negated=True)
+    return Tex("-" + term.within(Level.HADAMARD), Level.SUM, open=term.open, negated=True)
