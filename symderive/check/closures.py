@@ -299,7 +299,7 @@ class Compiler:
     def clamp(self, node: syntax.Call) -> Closure:
         """``clamp(x, lo, hi)``."""
         x, low, high = (self.closure(a) for a in node.arguments)
-        maximum, minimum = self.domain.maximum, self.domain.minimum
+        clamp = self.domain.clamp
         watch = self.watch and self.watch.site("clamp", node.span)
 
         def call(e: Slots) -> Value:
@@ -307,7 +307,7 @@ class Compiler:
             if watch:
                 watch.between(value, lowest)
                 watch.between(value, highest)
-            return minimum(maximum(value, lowest), highest)
+            return clamp(value, lowest, highest)
 
         return call
 

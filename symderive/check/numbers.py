@@ -107,6 +107,10 @@ class Domain:
             return a
         return b if self.is_nan(b) or self.compare("<")(b, a) else a
 
+    def clamp(self, x: Value, low: Value, high: Value) -> Value:
+        """``min(max(x, low), high)``."""
+        return self.minimum(self.maximum(x, low), high)
+
     def total(self, values: Sequence[Value]) -> Value:
         """The sum, 0 of nothing."""
         result = self.number(0)
