@@ -354,6 +354,8 @@ class _Parser:
             keywords.append((token.text, self.expression()))
         elif keywords:
             raise self.error("a positional argument stands behind a named one", token.span)
+        elif dots := self.accept("..."):  # x.sum(...) sums the batch axes
+            arguments.append(s.Batch(span=dots.span))
         else:
             arguments.append(self.expression())
 

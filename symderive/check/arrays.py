@@ -1,0 +1,256 @@
+"""Array form, interpreted over a backend: what ``dy.T @ x`` or ``F.linear(x, W, b)`` is worth.
+
+The interpreter walks the syntax tree and hands every operation to a backend: torch for references, arrays of exact
+numbers for claims. A backend knows a written list of functions and methods. A name that is not on it is an error that
+points at its place; no attribute is ever looked up because a spec names it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NoReturn, Protocol
+
+from symderive.errors import Location, Span, SpecError, SymderiveError
+from symderive.spec import syntax
+
+Array = Any
+Arguments = Sequence[Any]
+Keywords = Mapping[str, Any]
+
+
+class ArrayError(SpecError):
+    """An operation that does not fit its operands: their shapes, most often."""
+
+
+class Backend(Protocol):
+    """The operations that array form is made of. Scalars are plain numbers or arrays without axes."""
+
+    name: str
+    pi: Any
+    inf: Any
+
+    def number(self, value: Fraction | int) -> Any:
+        """An exact number as one of the backend."""
+
+    def unary(self, op: str, a: Array) -> Array:
+        """``-a`` or ``+a``."""
+
+    def binary(self, op: str, a: Array, b: Array) -> Array:
+        """Arithmetic, broadcast, and ``@``."""
+
+    def compare(self, op: str, a: Array, b: Array) -> Array:
+        """A comparison, broadcast."""
+
+    def logical(self, op: str, operands: Sequence[Array]) -> Array:
+        """``and``, ``or`` and ``not``, entry by entry."""
+
+    def subscript(self, a: Array, items: tuple[Any, ...]) -> Array:
+        """Indexing: integers, slices, None, Ellipsis and integer tensors."""
+
+    def attribute(self, a: Array, name: str) -> Any:
+        """``.T``, ``.mT``, ``.shape``; KeyError if there is none of that name."""
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """A function of the language; KeyError if it is not on the list."""
+
+    def library(self, name: str) -> Callable[..., Any]:
+        """A function of ``F.``; KeyError if it is not on the list."""
+
+    def method(self, name: str) -> Callable[..., Any]:
+        """A method, as a function of its tensor; KeyError if it is not on the list."""
+
+    def known(self, what: str) -> Iterable[str]:
+        """The names on the list of ``function``, ``library``, ``method`` or ``attribute``."""
+
+
+@dataclass
+class Interpreter:
+    """Evaluates array form over ``tensors`` and what is defined on the way.
+
+    ``batch`` is the number of batch axes, which ``.sum(...)`` sums. ``index_form`` computes the scalar that a subtree
+    in index form stands for.
+    """
+
+    backend: Backend
+    tensors: dict[str, Array]
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, Fraction] = field(default_factory=dict)
+    batch: int = 0
+    index_form: Callable[[syntax.Node], Any] | None = None
+
+    def run(self, statements: Sequence[syntax.Statement]) -> dict[str, Array]:
+        """Execute definitions in order; gives what they define."""
+        defined = {}
+        for statement in statements:
+            left = statement.left
+            if not isinstance(left, syntax.Name) or len(statement.sides) != 1:
+                self.fail("a line in array form is name = expression", statement.span)
+            defined[left.id] = self.tensors[left.id] = self.evaluate(statement.right)
+        return defined
+
+    def evaluate(self, node: syntax.Node) -> Any:
+        """The value of an expression. Raises :class:`ArrayError` where shapes do not fit."""
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            self.fail(f"{type(node).__name__.lower()} has no meaning in array form", node.span)
+        try:
+            return handler(self, node)
+        except SymderiveError:
+            raise
+        except (TypeError, ValueError, IndexError, RuntimeError, ZeroDivisionError, OverflowError) as error:
+            text = str(error).strip() or type(error).__name__
+            raise ArrayError(text.splitlines()[0], Location("", node.span)) from error
+
+    def fail(self, message: str, span: Span, hint: str | None = None) -> NoReturn:
+        """Raise an error about a place of the text."""
+        raise SpecError(message, Location("", span), hint)
+
+    # Nodes
+
+    def number(self, node: syntax.Number) -> Any:
+        """An exact number."""
+        return self.backend.number(node.value)
+
+    def literal(self, node: syntax.Keyword | syntax.Text) -> Any:
+        """``None``, ``True``, ``False`` or a string."""
+        return node.value
+
+    def name(self, node: syntax.Name) -> Any:
+        """A tensor, a size, a constant, ``pi`` or ``inf``."""
+        if node.id in self.tensors:
+            return self.tensors[node.id]
+        if node.id in self.constants:
+            return self.backend.number(self.constants[node.id])
+        if node.id in self.sizes:
+            return self.sizes[node.id]
+        if node.id in ("pi", "inf"):
+            return getattr(self.backend, node.id)
+        names = [*self.tensors, *self.constants, *self.sizes]
+        self.fail(f"there is nothing called {node.id}", node.span, _suggestion(node.id, names))
+
+    def unary(self, node: syntax.Unary) -> Any:
+        """``-a`` or ``+a``."""
+        return self.backend.unary(node.op, self.evaluate(node.operand))
+
+    def binary(self, node: syntax.Binary) -> Any:
+        """Arithmetic of two arrays."""
+        return self.backend.binary(node.op, self.evaluate(node.left), self.evaluate(node.right))
+
+    def comparison(self, node: syntax.Compare) -> Any:
+        """A chain of comparisons, joined by ``and``."""
+        operands = [self.evaluate(o) for o in node.operands]
+        pairs = zip(node.ops, operands, operands[1:], strict=False)
+        results = [self.backend.compare(op, a, b) for op, a, b in pairs]
+        return results[0] if len(results) == 1 else self.backend.logical("and", results)
+
+    def logical(self, node: syntax.Logical) -> Any:
+        """``and`` or ``or``."""
+        return self.backend.logical(node.op, [self.evaluate(o) for o in node.operands])
+
+    def negation(self, node: syntax.Not) -> Any:
+        """``not a``."""
+        return self.backend.logical("not", [self.evaluate(node.operand)])
+
+    def listing(self, node: syntax.Listing) -> tuple[Any, ...]:
+        """``(0, 1)``."""
+        return tuple(self.evaluate(i) for i in node.items)
+
+    def batch_axes(self, node: syntax.Batch) -> Any:
+        """``...`` is the tuple of batch axes as an argument; as a subscript see :meth:`item`."""
+        return tuple(range(self.batch))
+
+    def access(self, node: syntax.Access) -> Any:
+        """``x[0]`` or ``E[t]``."""
+        tensor = self.name(syntax.Name(node.tensor, span=node.span))
+        return self.backend.subscript(tensor, tuple(self.item(i) for i in node.indices))
+
+    def subscript(self, node: syntax.Subscript) -> Any:
+        """``v[:, None]``; of a tuple, its item."""
+        return self.backend.subscript(self.evaluate(node.value), tuple(self.item(i) for i in node.items))
+
+    def item(self, node: syntax.Node) -> Any:
+        """One item of a subscript."""
+        if isinstance(node, syntax.Batch):
+            return Ellipsis
+        if isinstance(node, syntax.Slice):
+            return slice(*(None if part is None else int(self.evaluate(part)) for part in _parts(node)))
+        return self.evaluate(node)
+
+    def attribute(self, node: syntax.Attribute) -> Any:
+        """``.T``, ``.mT``, ``.shape``."""
+        value = self.evaluate(node.value)
+        if node.name not in set(self.backend.known("attribute")):
+            self.unknown("attribute", node.name, node.span)
+        return self.backend.attribute(value, node.name)
+
+    def method(self, node: syntax.Method) -> Any:
+        """``x.sum(0)``, or ``F.linear(x, W, b)``."""
+        library = isinstance(node.value, syntax.Name) and node.value.id == "F" and "F" not in self.tensors
+        kind = "library" if library else "method"
+        function = self.lookup(kind, node.name, node.span)
+        own = () if library else (self.evaluate(node.value),)
+        return function(*own, *self.arguments(node.arguments), **self.keywords(node.keywords))
+
+    def call(self, node: syntax.Call) -> Any:
+        """A function of the language."""
+        function = self.lookup("function", node.function, node.span)
+        return function(*self.arguments(node.arguments), **self.keywords(node.keywords))
+
+    def arguments(self, nodes: Sequence[syntax.Node]) -> list[Any]:
+        """Positional arguments."""
+        return [self.evaluate(a) for a in nodes]
+
+    def keywords(self, pairs: Sequence[tuple[str, syntax.Node]]) -> dict[str, Any]:
+        """Keyword arguments."""
+        return {name: self.evaluate(value) for name, value in pairs}
+
+    def lookup(self, kind: str, name: str, span: Span) -> Callable[..., Any]:
+        """A name on a list of the backend."""
+        if name not in set(self.backend.known(kind)):
+            self.unknown(kind, name, span)
+        found: Callable[..., Any] = getattr(self.backend, kind)(name)
+        return found
+
+    def unknown(self, kind: str, name: str, span: Span) -> NoReturn:
+        """Raise that a name is not on the list, with the nearest one that is."""
+        shown = {"library": f"F.{name}", "method": f".{name}()", "attribute": f".{name}"}.get(kind, f"{name}()")
+        self.fail(f"{shown} is not allowed here", span, _suggestion(name, self.backend.known(kind)))
+
+    def binder(self, node: syntax.Binder) -> Any:
+        """A reduction in index form that is a scalar."""
+        if self.index_form is None:
+            self.fail(f"{node.op}[...] is index form, and cannot stand in array form here", node.span)
+        return self.index_form(node)
+
+
+def _parts(node: syntax.Slice) -> tuple[syntax.Node | None, ...]:
+    return node.start, node.stop, node.step
+
+
+def _suggestion(name: str, names: Iterable[str]) -> str | None:
+    close = difflib.get_close_matches(name, sorted(names), n=1)
+    return f"did you mean {close[0]}?" if close else None
+
+
+_HANDLERS: dict[type[syntax.Node], Callable[[Interpreter, Any], Any]] = {
+    syntax.Number: Interpreter.number,
+    syntax.Keyword: Interpreter.literal,
+    syntax.Text: Interpreter.literal,
+    syntax.Name: Interpreter.name,
+    syntax.Batch: Interpreter.batch_axes,
+    syntax.Unary: Interpreter.unary,
+    syntax.Binary: Interpreter.binary,
+    syntax.Compare: Interpreter.comparison,
+    syntax.Logical: Interpreter.logical,
+    syntax.Not: Interpreter.negation,
+    syntax.Listing: Interpreter.listing,
+    syntax.Access: Interpreter.access,
+    syntax.Subscript: Interpreter.subscript,
+    syntax.Attribute: Interpreter.attribute,
+    syntax.Method: Interpreter.method,
+    syntax.Call: Interpreter.call,
+    syntax.Binder: Interpreter.binder,
+}
