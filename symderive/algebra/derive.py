@@ -81,7 +81,8 @@ class Sweep:
         self.forward = forward
         self.wrt = wrt
         self.letters = letters
-        self.knowledge = (Knowledge(forward, solve=False), Knowledge(forward))
+        named = Knowledge(forward, named=True)
+        self.knowledge = (Knowledge(forward, solve=False), Knowledge(forward), *([named] if named.solves_named else []))
         self.needed = self._needed()
         self.upstreams = tuple(f"d{o}" for o in forward.outputs)
         self.contributions: dict[str, list[tuple[Equation, Occurrence, Expr]]] = {t: [] for t in self.needed}

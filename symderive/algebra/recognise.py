@@ -103,36 +103,60 @@ class Definition:
 class Knowledge:
     """What a program says of its tensors: definitions read backwards, known sums, and where they vanish."""
 
-    def __init__(self, program: Program, solve: bool = True) -> None:
+    def __init__(self, program: Program, solve: bool = True, named: bool = False) -> None:
+        """``solve`` reads products backwards for an unnamed sum in them, ``named`` also for a named tensor."""
         self.program = program
+        self.solves_named = False
         self.equations = {e.tensor: e for e in program.equations}
         self._by_head: dict[tuple[type, str], list[Definition]] = {}
         self._sums: dict[tuple[str, int], Expr | None] = {}
+        self._masked: list[tuple[frozenset[Index], Expr, Expr, Expr]] = []
         self._ones = {i.name for i in program.inputs if {"simplex", "one_hot"} & set(i.assume)}
         for equation in program.equations:
-            for definition in self._definitions(equation, solve):
+            masked = _masked_form(equation)
+            if masked is not None:
+                self._masked.append((frozenset(equation.indices), *masked, Access(equation.tensor, *equation.indices)))
+            for definition in self._definitions(equation, solve, named):
                 # found by one tensor that it reads, so that a long program costs no more per expression
                 self._by_head.setdefault((type(definition.pattern), max(definition.reads)), []).append(definition)
 
-    def _definitions(self, equation: Equation, solve: bool) -> Iterator[Definition]:
+    def _definitions(self, equation: Equation, solve: bool, named: bool) -> Iterator[Definition]:
         right = equation.right
+        if named and (definition := self._solved_for_named(equation)) is not None:
+            self.solves_named = True
+            yield definition
+            return
         if not right.atoms(Access) or isinstance(right, Access) or _is_log_softmax(right):
             return
-        named = Access(equation.tensor, *equation.indices)
+        name = Access(equation.tensor, *equation.indices)
         indices = frozenset(equation.indices)
         number, parts = powers(right)
         unnamed = [b for b in parts if b.atoms(Access) and not isinstance(b, Access)]
         if isinstance(right, Pow) and not isinstance(right, Exp):
-            yield Definition(indices, right, named)
+            yield Definition(indices, right, name)
         elif len(unnamed) == 1 and parts[unnamed[0]] == 1 and indices <= unnamed[0].atoms(Index) | indices:
             others = {b: e for b, e in parts.items() if b is not unnamed[0]}
             if all(self._never_zero(b, e) for b, e in others.items()):
                 if (solve or not others or not unnamed[0].is_Add) and indices <= unnamed[0].atoms(Index):
-                    yield Definition(indices, unnamed[0], product(1 / number, {b: -e for b, e in others.items()} | {named: S.One}))
+                    yield Definition(indices, unnamed[0], product(1 / number, {b: -e for b, e in others.items()} | {name: S.One}))
                     return
-            yield Definition(indices, right, named)
+            yield Definition(indices, right, name)
         elif unnamed:
-            yield Definition(indices, right, named)
+            yield Definition(indices, right, name)
+
+    def _solved_for_named(self, equation: Equation) -> Definition | None:
+        """``xhat = x * r`` with r never 0 says ``x = xhat / r``: what is saved anyway may do for x as well."""
+        number, parts = powers(equation.right)
+        if not all(isinstance(b, Access) or not b.atoms(Access) for b in parts):
+            return None
+        for base, exponent in parts.items():
+            others = {b: e for b, e in parts.items() if b is not base}
+            whole = isinstance(base, Access) and exponent == 1 and set(base.indices) == set(equation.indices)
+            if whole and others and all(self._never_zero(b, e) for b, e in others.items()):
+                name = Access(equation.tensor, *equation.indices)
+                value = product(1 / number, {b: -e for b, e in others.items()} | {name: S.One})
+                return Definition(frozenset(equation.indices), base, value)
+        return None
 
     def _never_zero(self, base: Expr, exponent: Expr) -> bool:
         """Whether a power is certainly not 0 where it is finite."""
@@ -234,6 +258,19 @@ class Knowledge:
         """A sum that is another tensor's definition, such as ``sum_d x = D mu``."""
         return self.named(expression) if isinstance(expression, Sum) else expression
 
+    def masked(self, expression: Expr) -> Expr:
+        """``where(c, e f, 0) = where(c, T f, 0)`` where ``T = where(c, e, 0)``."""
+        if not isinstance(expression, Where) or expression.args[2] is not S.Zero or not self._masked:
+            return expression
+        condition, value, _ = expression.args
+        found: dict[Expr, Expr] = {}
+        for indices, own_condition, pattern, named in self._masked:
+            for candidate in value.atoms(type(pattern)):
+                for binding in unify(pattern, candidate, set(indices), {}):
+                    if _implied(own_condition.xreplace(binding), condition):
+                        found[candidate] = named.xreplace(binding)
+        return Where(condition, value.xreplace(found), S.Zero) if found else expression
+
     def drop_mask(self, expression: Expr) -> Expr:
         """``where(c, T f, 0) = T f`` where T is 0 wherever c does not hold."""
         if not isinstance(expression, Where) or expression.args[2] is not S.Zero:
@@ -250,6 +287,25 @@ class Knowledge:
             return False
         right = equation.right.xreplace(dict(zip(equation.indices, access.indices, strict=True)))
         return vanishes_unless(right, condition)
+
+
+def _masked_form(equation: Equation) -> tuple[Expr, Expr] | None:
+    """(c, e) where the equation says ``where(c, e, 0)``, or the exponential of something that is -inf outside c."""
+    right = equation.right
+    if isinstance(right, Where) and right.args[2] is S.Zero:
+        return (right.args[0], right.args[1]) if isinstance(right.args[1], Exp) else None
+    if not isinstance(right, Exp):
+        return None
+    for term in terms(right.args[0]):
+        if isinstance(term, Where) and term.args[2] is S.NegativeInfinity and vanishes_unless(right, term.args[0]):
+            return term.args[0], Exp(right.args[0] - term + term.args[1])
+    return None
+
+
+def _implied(condition: Expr, by: Expr) -> bool:
+    """Whether every conjunct of a condition is one of another's."""
+    known = by.args if isinstance(by, And) else (by,)
+    return all(c in known for c in (condition.args if isinstance(condition, And) else (condition,)))
 
 
 def vanishes_unless(expression: Expr, condition: Expr) -> bool:

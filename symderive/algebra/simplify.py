@@ -87,6 +87,7 @@ def _settle(trail: Trail, known: Knowledge) -> Trail:
         before = trail.expression
         trail.apply("recognise", everywhere(known.named))
         trail.apply("sum", everywhere(*SUMS))
+        trail.apply("recognise", everywhere(known.masked))
         trail.apply("known_sum", everywhere(known.known_sum))
         trail.apply("stable_form", everywhere(*STABLE))
         if trail.expression == before:

@@ -165,9 +165,7 @@ def _with_deltas(record: Record, sweep: Sweep, letters: Letters) -> Statement:
         deltas = [_delta(p, f) for p, f in zip(record.equation.indices, occurrence.positions, strict=True)]
         parts.append(Sum.over(Mul(occurrence.adjoint, *deltas), _all_summed(occurrence)))
     writer = Writer(letters, {i.name: i.extent for i in record.equation.indices}, deltas=True)
-    places = tuple(writer.index(i) for i in record.equation.indices)
-    left: Node = Access(record.equation.tensor, places) if places else Name(record.equation.tensor)
-    return Statement(left, (writer.write(Add(*parts)),))
+    return writer.statement(record.equation.tensor, record.equation.indices, Add(*parts))
 
 
 def _delta(place: Index, position: Expr) -> Expr:

@@ -20,7 +20,7 @@ from symderive.algebra.nodes import Access, And, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.terms import content, depends, factors, terms
 from symderive.errors import InternalError
-from symderive.spec import syntax
+from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.syntax import BATCH, Binary, Binder, Call, Name, Node, Number, Statement, Unary
 
@@ -66,11 +66,15 @@ class Letters:
 
 def statement(equation: Equation, letters: Letters) -> Statement:
     """An equation as syntax."""
-    used = {i.name: i.extent for i in equation.indices}
-    writer = Writer(letters, used)
-    places = tuple(writer.index(i) for i in equation.indices)
-    left: Node = syntax.Access(equation.tensor, places) if places else Name(equation.tensor)
-    return Statement(left, (writer.write(equation.right),))
+    writer = Writer(letters, {i.name: i.extent for i in equation.indices})
+    return writer.statement(equation.tensor, equation.indices, equation.right)
+
+
+def resolved(equation: Equation, letters: Letters) -> model.Equation:
+    """An equation as resolved syntax, which the oracle evaluates: with the range of every index of it."""
+    writer = Writer(letters, {i.name: i.extent for i in equation.indices})
+    right = writer.write(equation.right)
+    return model.Equation(equation.tensor, tuple(i.name for i in equation.indices), right, writer.ranges)
 
 
 class Writer:
@@ -83,7 +87,15 @@ class Writer:
         self.letters = letters
         self.deltas = deltas
         self.used = dict(used)
+        self.order = {name: place for place, name in enumerate(used)}
+        self.ranges = dict(used)
         self.names: dict[Index, str] = {}
+
+    def statement(self, tensor: str, indices: Iterable[Index], right: Expr) -> Statement:
+        """``tensor[indices] = right``."""
+        places = tuple(self.index(i) for i in indices)
+        left: Node = syntax.Access(tensor, places) if places else Name(tensor)
+        return Statement(left, (self.write(right),))
 
     def index(self, index: Index) -> Node:
         """An index by its name."""
@@ -95,7 +107,7 @@ class Writer:
         opened = []
         for bound in binder.bound:
             name = self.letters.choose(bound.extent, self.used)
-            self.used[name] = bound.extent
+            self.used[name] = self.ranges[name] = bound.extent
             opened.append(Index(name, bound.extent))
         return binder.body.xreplace(dict(zip(binder.bound, opened, strict=True))), tuple(opened)
 
@@ -170,24 +182,35 @@ class Writer:
 
     @write.register
     def _mul(self, expression: Mul) -> Node:
-        number, rest = expression.as_coeff_Mul()
-        if number.is_negative:
-            return Unary("-", self.write(-expression))
-        expression, mean = self._mean(expression)
-        if mean is not None and expression is S.One:
-            return mean
-        above, below = _fraction(expression)
-        head = [self.write(f) for f in above if f is not S.One]
+        number, parts = self._numbers(expression)
+        rest, mean = self._mean(Mul(*parts, evaluate=False))
+        above, below = _fraction([f for f in factors(rest) if f is not S.One], self.order)
+        head = [self.write(f) for f in above]
         if mean is not None:
             head.append(mean)
-        if not head:
-            head = [Number(Fraction(1))]
-        result = head[0]
-        for factor in head[1:]:
-            result = Binary("*", result, factor)
-        for factor in below:
-            result = Binary("/", result, self.write(factor))
-        return result
+        if abs(number.p) != 1 or not head:
+            head.insert(0, Number(Fraction(abs(int(number.p)))))
+        if number.is_negative:
+            head[0] = Unary("-", head[0])
+        tail = [self.write(f) for f in below]
+        if number.q != 1:
+            tail.append(Number(Fraction(int(number.q))))
+        result = _product(head)
+        return Binary("/", result, _product(tail)) if tail else result
+
+    def _numbers(self, expression: Mul) -> tuple[Expr, list[Expr]]:
+        """The number in front of a product, those inside its sums included, and the other factors."""
+        number, parts = S.One, []
+        for factor in expression.args:
+            if factor.is_Rational:
+                number *= factor
+            elif factor.is_Add and self._log_softmax(factor) is None:
+                inside, rest = content(factor)
+                number *= inside
+                parts.append(Add(*rest))
+            else:
+                parts.append(factor)
+        return number, parts
 
     def _mean(self, expression: Expr) -> tuple[Expr, Node | None]:
         """Split ``sum_k f / K`` off a product as a mean."""
@@ -344,33 +367,39 @@ def _reading_order(term: Expr) -> tuple[int, int]:
     return (1 if term.is_number else 0, 1 if term.atoms(nodes.Binder) else 0)
 
 
-def _fraction(expression: Expr) -> tuple[list[Expr], list[Expr]]:
-    """Factors above and below the line, scalars first."""
+def _product(parts: list[Node]) -> Node:
+    result = parts[0]
+    for part in parts[1:]:
+        result = Binary("*", result, part)
+    return result
+
+
+def _fraction(parts: Iterable[Expr], order: Mapping[str, int]) -> tuple[list[Expr], list[Expr]]:
+    """Factors above and below the line: scalars first, then in the order of the left side's indices."""
     above, below = [], []
-    for factor in factors(expression):
-        if factor.is_Rational:
-            if factor.p != 1:
-                above.append(sympy.Integer(factor.p))
-            if factor.q != 1:
-                below.append(sympy.Integer(factor.q))
-        elif isinstance(factor, Pow) and not isinstance(factor, Exp) and factor.exp.is_number and factor.exp < 0:
+    for factor in parts:
+        if isinstance(factor, Pow) and not isinstance(factor, Exp) and factor.exp.is_number and factor.exp < 0:
             if factor.exp == sympy.Rational(-1, 2):
                 above.append(factor)
             else:
                 below.append(factor.base**-factor.exp)
         else:
             above.append(factor)
-    above.sort(key=_factor_order)
+    above.sort(key=lambda f: _factor_order(f, order))
+    below.sort(key=lambda f: _factor_order(f, order))
     return above, below
 
 
-def _factor_order(factor: Expr) -> int:
-    """Numbers and scalars, then tensors, then what has a reduction in it."""
+def _factor_order(factor: Expr, order: Mapping[str, int]) -> tuple[int, int]:
+    """Scalars, then tensors by the first index of the left side that they hold, then what has a reduction in it."""
+    first = min((order.get(i.name, len(order)) for i in factor.atoms(Index)), default=-1)
     if factor.is_number or not factor.atoms(Access):
-        return 0
+        return 0, 0 if not factor.atoms(Index) else 1
     if isinstance(factor, Access):
-        return 2
-    return 4 if factor.atoms(nodes.Binder) else 3
+        return 2, first
+    if isinstance(factor, nodes.Sum):
+        return 5, first
+    return 4 if factor.atoms(nodes.Binder) else 3, first
 
 
 def _split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...]) -> tuple[Expr | None, Expr]:
