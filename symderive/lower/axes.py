@@ -1,0 +1,101 @@
+"""Arrays whose axes are labelled by indices, and how they are lined up with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from symderive.algebra.nodes import Index
+from symderive.errors import InternalError, UnsupportedError
+from symderive.lower.graph import Graph
+from symderive.lower.plan import Node
+from symderive.lower.shapes import Shape
+
+Axes = tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """An array; ``axes`` names the index that each of its axes runs over, the batch index first."""
+
+    node: Node
+    axes: Axes = ()
+
+    def __post_init__(self) -> None:
+        if sum(i.is_batch for i in self.axes) > 1:
+            raise UnsupportedError("an expression pairs batch axes with batch axes; name the axes instead of '...'")
+
+    @property
+    def batch(self) -> Index | None:
+        """The batch index among the axes."""
+        return self.axes[0] if self.axes and self.axes[0].is_batch else None
+
+    @property
+    def plain(self) -> Axes:
+        """The axes behind the batch."""
+        return self.axes[1:] if self.batch else self.axes
+
+    def position(self, index: Index) -> int:
+        """The number of an axis, counted from the end."""
+        return self.axes.index(index) - len(self.axes)
+
+
+def shape_of(axes: Iterable[Index]) -> Shape:
+    """The extents of axes."""
+    return tuple(i.extent for i in axes)
+
+
+def batch_first(axes: Iterable[Index]) -> Axes:
+    """The axes with the batch index in front."""
+    return tuple(sorted(axes, key=lambda i: not i.is_batch))
+
+
+def joint_axes(parts: Sequence[Axes], hint: Sequence[Index]) -> Axes:
+    """The axes of an element-wise operation: the order of the operands that have them all, else that of ``hint``."""
+    union = dict.fromkeys(i for axes in sorted(parts, key=len, reverse=True) for i in axes)
+    full = {axes for axes in parts if len(axes) == len(union)}
+    if len(full) == 1:
+        return next(iter(full))
+    places = {index: n for n, index in enumerate(hint)}
+    known = sorted((i for i in union if i in places), key=places.__getitem__)
+    return batch_first([*known, *(i for i in union if i not in places)])
+
+
+def arrange(graph: Graph, value: Labelled, axes: Sequence[Index]) -> Labelled:
+    """``value`` with its own axes in the order that they have in ``axes``."""
+    order = batch_first(i for i in axes if i in value.axes)
+    if order == value.axes:
+        return value
+    if len(order) != len(value.axes):
+        raise InternalError(f"{value.axes} do not lie in {tuple(axes)}")
+    plain = [i for i in order if not i.is_batch]
+    return Labelled(graph.permute(value.node, [value.position(i) for i in plain]), order)
+
+
+def align(graph: Graph, value: Labelled, axes: Sequence[Index]) -> Node:
+    """An array that broadcasts to ``axes``: permuted, with axes of extent 1 where an inner one is missing."""
+    axes = batch_first(axes)
+    value = arrange(graph, value, axes)
+    present = [n for n, i in enumerate(axes) if i in value.axes]
+    if not present:
+        return value.node
+    missing = [n - len(axes) for n in range(present[0], len(axes)) if axes[n] not in value.axes]
+    return graph.expand(value.node, missing)
+
+
+def spread(graph: Graph, value: Labelled, axes: Sequence[Index]) -> Labelled:
+    """``value`` in the full shape of ``axes``, missing axes broadcast."""
+    axes = batch_first(axes)
+    if value.axes == axes:
+        return value
+    return Labelled(graph.broadcast(align(graph, value, axes), shape_of(axes)), axes)
+
+
+def relabel(value: Labelled, old: Index, new: Index) -> Labelled:
+    """The same array with one axis named differently."""
+    return Labelled(value.node, tuple(new if i == old else i for i in value.axes))
+
+
+def without(axes: Iterable[Index], gone: Collection[Index]) -> Axes:
+    """The axes but for some."""
+    return tuple(i for i in axes if i not in gone)

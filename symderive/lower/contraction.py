@@ -1,0 +1,359 @@
+"""Sums of products: which factors are multiplied first, and as which array operation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from string import ascii_lowercase
+
+import sympy
+from sympy import Expr, Mul, S
+
+from symderive.algebra import nodes
+from symderive.algebra.nodes import Index
+from symderive.lower import conv, delta, plan
+from symderive.lower.axes import Labelled, batch_first, shape_of, without
+from symderive.lower.context import Lowering, plain_sizes
+from symderive.lower.order import pair_order
+from symderive.lower.plan import BATCH_SIZE, ROWS
+from symderive.lower.scan import reduce_axes, running, running_condition
+
+
+@dataclass
+class Product:
+    """``number * product(factors)`` where all ``masks`` hold, else 0, summed over ``bound``."""
+
+    bound: list[Index]
+    number: Expr = S.One
+    factors: list[Expr] = field(default_factory=list)
+    masks: list[Expr] = field(default_factory=list)
+
+    def add(self, e: Expr, ctx: Lowering) -> None:
+        """Multiply by ``e``, taken apart: products, branches that are 0, conditions, sums of products."""
+        if ctx.is_scalar(e):
+            self.number *= plain_sizes(e)
+        elif isinstance(e, Mul):
+            for factor in e.args:
+                self.add(factor, ctx)
+        elif isinstance(e, nodes.Where) and e.args[2] is S.Zero:
+            self.add(e.args[0], ctx)
+            self.add(e.args[1], ctx)
+        elif isinstance(e, nodes.Stop):
+            self.add(e.args[0], ctx)
+        elif isinstance(e, nodes.And):
+            self.masks.extend(e.args)
+        elif isinstance(e, nodes.Condition):
+            self.masks.append(e)
+        elif isinstance(e, nodes.Sum) and isinstance(e.body, Mul | nodes.Where):
+            body, bound = e.open()
+            self.bound += bound
+            self.add(body, ctx)
+        else:
+            self.factors.append(e)
+
+
+def sum_of(body: Expr, bound: Sequence[Index], ctx: Lowering) -> Labelled:
+    """``sum[bound](body)``."""
+    if isinstance(body, sympy.Add) and _worth_splitting(body, bound, ctx):
+        return _sum_of_terms(body.args, bound, ctx)
+    product = Product(list(bound))
+    product.add(body, ctx)
+    return sum_of_product(product, ctx)
+
+
+def sum_of_product(product: Product, ctx: Lowering) -> Labelled:
+    """The sum of a product: what does not depend on the summed indices is pulled out in front."""
+    for n, factor in enumerate(product.factors):
+        if isinstance(factor, sympy.Add) and _too_large(factor, product, ctx):
+            others = [f for m, f in enumerate(product.factors) if m != n]
+            rest = Mul(product.number, *others, evaluate=False) if others else product.number
+            terms = [nodes.Where(nodes.And(*product.masks), t * rest, S.Zero) for t in factor.args]
+            return _sum_of_terms(terms, product.bound, ctx)
+    if any(delta.is_target(m, product.bound, ctx) for m in product.masks):
+        return delta.scattered(product, ctx)
+    return plain_sum(product, ctx)
+
+
+def plain_sum(product: Product, ctx: Lowering) -> Labelled:
+    """The sum of a product in which every condition is a mask."""
+    from symderive.lower.elementwise import condition, multiply, quotient
+
+    bound = set(product.bound)
+    inside = [f for f in product.factors if ctx.free(f) & bound]
+    outside = [f for f in product.factors if not ctx.free(f) & bound]
+    masks = [m for m in product.masks if ctx.free(m) & bound]
+    guards = [m for m in product.masks if not ctx.free(m) & bound]
+    used = frozenset().union(*(ctx.free(e) for e in (*inside, *masks)))
+    number = product.number * Mul(*(i.extent for i in product.bound if i not in used))
+    summed = [i for i in product.bound if i in used]
+    if summed:
+        core, number = _core(inside, masks, summed, number, ctx)
+        parts = [(1, core)]
+    else:
+        parts = []
+    above = [f for f in outside if not _is_reciprocal(f)]
+    below = [f.base ** (-f.exp) for f in outside if _is_reciprocal(f)]  # type: ignore[attr-defined]
+    parts += [(ctx.weight(f), ctx.lower(f)) for f in above]
+    bottom = [(ctx.weight(f), ctx.lower(f)) for f in below]
+    result = quotient(parts, bottom, number, ctx) if parts else multiply((number, *outside), ctx)
+    if not guards:
+        return result
+    guard = reduce(lambda a, b: ctx.combine("and", a, b), (condition(g, ctx) for g in guards))
+    return ctx.combine("where", guard, result, Labelled(ctx.graph.scalar(0)))
+
+
+def _is_reciprocal(e: Expr) -> bool:
+    return isinstance(e, sympy.Pow) and e.exp.is_Integer and bool(e.exp.is_negative)
+
+
+def _core(
+    factors: list[Expr], masks: list[Expr], bound: list[Index], number: Expr, ctx: Lowering
+) -> tuple[Labelled, Expr]:
+    """The sum of factors and masks that all depend on ``bound``, and what is left of the number to multiply with."""
+    if len(masks) == 1 and len(bound) == 1 and (found := running_condition(masks[0], bound[0])) is not None:
+        target, reverse, strict = found
+        if factors and all(target not in ctx.free(f) for f in factors):
+            value = _product(factors, ctx)
+            return running("sum", value, bound[0], target, (reverse, strict), ctx), number
+    if (known := conv.recognised(factors, masks, bound, ctx)) is not None:
+        return known, number
+    values = _groups(factors, masks, ctx)
+    free = frozenset(i for v in values for i in v.axes if i not in bound)
+    if number is not S.One:
+        values, number = _scaled(values, free, number, ctx)
+    return contract(values, free, ctx), number
+
+
+def _product(factors: Iterable[Expr], ctx: Lowering) -> Labelled:
+    from symderive.lower.elementwise import multiply
+
+    return multiply(list(factors), ctx)
+
+
+def _scaled(
+    values: list[Labelled], free: frozenset[Index], number: Expr, ctx: Lowering
+) -> tuple[list[Labelled], Expr]:
+    """A number is multiplied onto the smallest operand where that is smaller than the result."""
+    from symderive.lower.mean import divided
+
+    if number.as_coeff_Mul()[0].is_negative:
+        values, number = _scaled(values, free, -number, ctx)
+        return values, -number
+    smallest = min(range(len(values)), key=lambda n: ctx.bulk(values[n].axes))
+    if number is S.One or len(values) == 1 or ctx.bulk(values[smallest].axes) >= ctx.bulk(free):
+        return values, number
+    scaled = divided(values[smallest], number, ctx)
+    return [scaled if n == smallest else v for n, v in enumerate(values)], S.One
+
+
+# --- factors
+
+
+def _groups(factors: list[Expr], masks: list[Expr], ctx: Lowering) -> list[Labelled]:
+    """Operands: factors over the same indices are one, a divisor and a mask go to an operand that has their indices."""
+    from symderive.lower.elementwise import condition
+
+    groups: dict[frozenset[Index], list[Expr]] = {}
+    for factor in factors:
+        if not _is_reciprocal(factor):
+            groups.setdefault(ctx.free(factor), []).append(factor)
+    for factor in factors:
+        if _is_reciprocal(factor):
+            home = _home(ctx.free(factor), groups, ctx)
+            groups.setdefault(ctx.free(factor) if home is None else home, []).append(factor)
+    values = {axes: _product(group, ctx) for axes, group in groups.items()}
+    zero = Labelled(ctx.graph.scalar(0))
+    for mask in masks:
+        test, axes = condition(mask, ctx), ctx.free(mask)
+        homes = [a for a in values if axes <= a]
+        chosen = [a for a in homes if not all(isinstance(f, nodes.Access) for f in groups.get(a, ()))]
+        if not chosen and homes:
+            chosen = [min(homes, key=lambda a: ctx.bulk(a))]
+        for home in chosen:
+            values[home] = ctx.combine("where", test, values[home], zero)
+        if not chosen:
+            values[axes] = Labelled(ctx.graph.cast(test.node, "real"), test.axes)
+    return list(values.values())
+
+
+def _home(axes: frozenset[Index], groups: Collection[frozenset[Index]], ctx: Lowering) -> frozenset[Index] | None:
+    return min((g for g in groups if axes <= g), key=ctx.bulk, default=None)
+
+
+# --- sums of sums
+
+
+def _worth_splitting(body: sympy.Add, bound: Sequence[Index], ctx: Lowering) -> bool:
+    """Whether the terms are summed apart: where together they would be larger than any tensor of the program."""
+    return ctx.bulk(ctx.free(body)) > max(ctx.limit, ctx.bulk(ctx.free(body) - set(bound)))
+
+
+def _too_large(factor: sympy.Add, product: Product, ctx: Lowering) -> bool:
+    whole = ctx.free(factor)
+    if not whole & set(product.bound) or ctx.bulk(whole) <= ctx.limit:
+        return False
+    free = frozenset().union(*(ctx.free(f) for f in product.factors)) - set(product.bound)
+    return ctx.bulk(whole) > ctx.bulk(free) and all(ctx.free(t) != whole for t in factor.args)
+
+
+def _sum_of_terms(terms: Sequence[Expr], bound: Sequence[Index], ctx: Lowering) -> Labelled:
+    from symderive.lower.elementwise import total
+
+    signed: list[tuple[bool, int, Labelled]] = []
+    number: Expr = S.Zero
+    for term in terms:
+        negative = bool(term.as_coeff_Mul()[0].is_negative)
+        value = sum_of(-term if negative else term, bound, ctx)
+        if isinstance(value.node, plan.Scalar):
+            number += -value.node.value if negative else value.node.value
+        else:
+            signed.append((negative, ctx.weight(term), value))
+    return total(signed, number, ctx)
+
+
+# --- products of arrays
+
+
+def contract(values: Sequence[Labelled], output: frozenset[Index], ctx: Lowering) -> Labelled:
+    """The product of ``values``, summed over every index that is not in ``output``."""
+    if len(values) == 1:
+        return reduce_axes("sum", values[0], without(values[0].axes, output), ctx)
+    live: dict[int, Labelled] = dict(enumerate(values))
+    place = len(values)
+    for a, b in pair_order([frozenset(v.axes) for v in values], output, ctx.extent):
+        left, right = live.pop(a), live.pop(b)
+        kept = output.union(*(v.axes for v in live.values()))
+        live[place] = multiply_pair(left, right, kept, ctx)
+        place += 1
+    return next(iter(live.values()))
+
+
+def multiply_pair(a: Labelled, b: Labelled, kept: frozenset[Index], ctx: Lowering) -> Labelled:
+    """``a * b``, summed over what is not ``kept``: element by element, a dot, a matrix product, or an einsum."""
+    a = reduce_axes("sum", a, tuple(i for i in a.axes if i not in kept and i not in b.axes), ctx)
+    b = reduce_axes("sum", b, tuple(i for i in b.axes if i not in kept and i not in a.axes), ctx)
+    gone = [i for i in a.axes if i in b.axes and i not in kept]
+    if not gone:
+        a, b = (a, b) if len(a.axes) >= len(b.axes) else (b, a)
+        return ctx.combine("mul", a, b)
+    a, b = (Labelled(ctx.graph.cast(v.node, "real"), v.axes) for v in (a, b))
+    free_a, free_b = without(a.axes, b.axes), without(b.axes, a.axes)
+    if not free_a or not free_b:
+        return _matrix_vector(a, b, gone, ctx) if free_a or not free_b else _matrix_vector(b, a, gone, ctx)
+    a, b, gone = _one_row_axis(a, b, gone, ctx)
+    if len(gone) > 1:
+        a, b, gone = _merged(a, b, gone, ctx)
+    if len(gone) == 1 and (product := _matmul(a, b, gone[0], ctx)) is not None:
+        return product
+    return _einsum(a, b, gone, ctx)
+
+
+def _matrix_vector(a: Labelled, v: Labelled, gone: list[Index], ctx: Lowering) -> Labelled:
+    """``a`` has every axis of ``v``: ``a @ v`` for a vector, else an element-wise product that is summed."""
+    if len(v.axes) == 1 and not v.axes[0].is_batch:
+        (k,) = gone
+        if len(a.axes) == 2 and a.axes[0] == k:
+            return Labelled(ctx.graph.intern(plan.MatMul(v.node, a.node)), a.axes[1:])
+        rest = without(a.axes, gone)
+        node = _ordered(a, (*rest, k), ctx)
+        return Labelled(ctx.graph.intern(plan.MatMul(node, v.node)), rest)
+    return reduce_axes("sum", ctx.combine("mul", a, v), tuple(gone), ctx)
+
+
+def _ordered(value: Labelled, axes: Sequence[Index], ctx: Lowering) -> plan.Node:
+    return ctx.graph.permute(value.node, [value.position(i) for i in axes if not i.is_batch])
+
+
+def _one_row_axis(
+    a: Labelled, b: Labelled, gone: list[Index], ctx: Lowering
+) -> tuple[Labelled, Labelled, list[Index]]:
+    """Where the batch is summed over, all batch axes become one."""
+    if not gone[0].is_batch:
+        return a, b, gone
+    rows = Index("~", ROWS, 0).fresh()
+
+    def flat(v: Labelled) -> Labelled:
+        shape = (ROWS, *v.node.shape[1:])
+        return Labelled(ctx.graph.reshape(v.node, shape), (rows, *v.axes[1:]))
+
+    return flat(a), flat(b), [rows, *gone[1:]]
+
+
+def _merged(a: Labelled, b: Labelled, gone: list[Index], ctx: Lowering) -> tuple[Labelled, Labelled, list[Index]]:
+    """Several summed axes that stand side by side in both operands, in one order, become one axis."""
+
+    def stand_together(v: Labelled) -> bool:
+        first = v.axes.index(gone[0])
+        return v.axes[first : first + len(gone)] == tuple(gone)
+
+    if not (stand_together(a) and stand_together(b)):
+        return a, b, gone
+    joined = Index("~", Mul(*(BATCH_SIZE if i.extent == ROWS else i.extent for i in gone))).fresh()
+
+    def flat(v: Labelled) -> Labelled:
+        first = v.axes.index(gone[0])
+        axes = (*v.axes[:first], joined, *v.axes[first + len(gone) :])
+        return Labelled(ctx.graph.reshape(v.node, shape_of(axes)), axes)
+
+    return flat(a), flat(b), [joined]
+
+
+def _matmul(a: Labelled, b: Labelled, k: Index, ctx: Lowering) -> Labelled | None:
+    """``a @ b`` over k: shared axes in front, then the left operand's own, k, and the right operand's only one."""
+    stack = tuple(i for i in a.axes if i in b.axes and i != k)
+    left, right = _sides(a, b, k, ctx)
+    own_left, own_right = without(left.axes, right.axes), without(right.axes, left.axes)
+    rows = own_left[0].is_batch
+    if len(own_right) != 1 or own_right[0].is_batch or (stack and len(own_left) - rows != 1):
+        return None
+    front = own_left[:1] if rows else ()
+    middle = own_left[len(front) :]
+    node = ctx.graph.intern(
+        plan.MatMul(
+            _ordered(left, (*front, *stack, *middle, k), ctx),
+            _ordered(right, (*stack, k, *own_right), ctx),
+        )
+    )
+    return Labelled(node, (*front, *stack, *middle, *own_right))
+
+
+def _sides(a: Labelled, b: Labelled, k: Index, ctx: Lowering) -> tuple[Labelled, Labelled]:
+    """Which operand stands on the left: the one with more own axes, else the one whose axis the result has first."""
+    own_a, own_b = without(a.axes, b.axes), without(b.axes, a.axes)
+    if len(own_a) != len(own_b):
+        return (a, b) if len(own_a) > len(own_b) else (b, a)
+    if own_a[0].is_batch or own_b[0].is_batch:
+        return (a, b) if own_a[0].is_batch else (b, a)
+    places = {index: n for n, index in enumerate(ctx.hint)}
+    at_a, at_b = places.get(own_a[0]), places.get(own_b[0])
+    if at_a is not None and at_b is not None:
+        return (a, b) if at_a < at_b else (b, a)
+    return (a, b) if (a.axes[-1] == k) >= (b.axes[-1] == k) else (b, a)
+
+
+def _einsum(a: Labelled, b: Labelled, gone: list[Index], ctx: Lowering) -> Labelled:
+    """Any other product of two arrays."""
+    places = {index: n for n, index in enumerate(ctx.hint)}
+    kept = [i for i in dict.fromkeys((*a.axes, *b.axes)) if i not in gone]
+    axes = batch_first(sorted(kept, key=lambda i: places.get(i, len(places))))
+    letters = _letters(dict.fromkeys((*axes, *a.axes, *b.axes)))
+    terms = ["".join(letters[i] for i in part) for part in (a.axes, b.axes, axes)]
+    node = plan.Einsum(f"{terms[0]},{terms[1]}->{terms[2]}", (a.node, b.node))
+    return Labelled(ctx.graph.intern(node), axes)
+
+
+def _letters(indices: Iterable[Index]) -> dict[Index, str]:
+    """A letter for each index: that of its name where it has one that is still free."""
+    letters: dict[Index, str] = {}
+    indices = list(indices)
+    for index in indices:
+        if index.is_batch:
+            letters[index] = "..."
+        elif index.name[0] in ascii_lowercase and index.name[0] not in letters.values():
+            letters[index] = index.name[0]
+    spare = (c for c in ascii_lowercase if c not in letters.values())
+    for index in indices:
+        if index not in letters:
+            letters[index] = next(spare)
+    return letters

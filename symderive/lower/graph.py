@@ -1,0 +1,160 @@
+"""Array operations as they are put together: each distinct one exists once, and obvious detours are cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+
+from sympy import Expr, Max, Min, Mod, S, floor
+
+from symderive.lower import plan, shapes
+from symderive.lower.plan import Node, Scalar
+
+_FOLD: dict[str, Callable[..., Expr]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "neg": lambda a: -a,
+    "pow": lambda a, b: a**b,
+    "floordiv": lambda a, b: floor(a / b),
+    "mod": Mod,
+    "maximum": Max,
+    "minimum": Min,
+    "sqrt": lambda a: a**S.Half,
+    "square": lambda a: a**2,
+}
+"""What an operation makes of Python numbers."""
+
+_NEUTRAL = {"add": (0, S.Zero), "sub": (1, S.Zero), "mul": (0, S.One), "div": (1, S.One), "pow": (1, S.One)}
+"""Operations with a neutral right operand (and left one, where the first entry is 0)."""
+
+
+class Graph:
+    """A table of operations by their meaning; two that do the same are one object, so that ``is`` compares."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple, Node] = {}
+
+    def intern(self, node: Node) -> Node:
+        """The one object that means ``node``, whose children come from this graph."""
+        key = (type(node), *(_key(getattr(node, part.name)) for part in fields(node)))  # type: ignore[arg-type]
+        return self._nodes.setdefault(key, node)
+
+    # --- leaves
+
+    def scalar(self, value: Expr | int) -> Node:
+        """A Python number."""
+        return self.intern(Scalar(S(value)))
+
+    def arange(self, extent: Expr) -> Node:
+        """0, 1, ..., extent - 1."""
+        return self.intern(plan.Arange(extent))
+
+    def full(self, shape: shapes.Shape, value: Expr | int, kind: plan.Kind = "real") -> Node:
+        """An array of one number."""
+        return self.intern(plan.Full(shape, S(value), kind))
+
+    # --- element-wise
+
+    def cast(self, node: Node, kind: plan.Kind) -> Node:
+        """``node`` as another kind; a Python number fits everywhere."""
+        if node.kind == kind or isinstance(node, Scalar):
+            return node
+        return self.intern(plan.Cast(node, kind))
+
+    def map(self, function: str, *args: Node) -> Node:
+        """``function`` of operands that broadcast, cast to kinds that it takes."""
+        if function in _FOLD and all(isinstance(a, Scalar) for a in args):
+            return self.scalar(_FOLD[function](*(a.value for a in args)))  # type: ignore[attr-defined]
+        if function in _NEUTRAL:
+            place, neutral = _NEUTRAL[function]
+            if isinstance(args[1], Scalar) and args[1].value == neutral and args[0].kind != "boolean":
+                return args[0]
+            if place == 0 and isinstance(args[0], Scalar) and args[0].value == neutral and args[1].kind != "boolean":
+                return args[1]
+        if function == "neg" and isinstance(args[0], plan.Map) and args[0].function == "neg":
+            return args[0].args[0]
+        return self.intern(plan.Map(function, self._fitting(function, args)))
+
+    def _fitting(self, function: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
+        if function in plan.LOGIC:
+            return tuple(self.condition(a) for a in args)
+        if function in plan.COMPARISONS:
+            return tuple(self.cast(a, "real") if a.kind == "boolean" else a for a in args)
+        if function == "where":
+            condition, *branches = args
+            kinds = {b.kind for b in branches if not isinstance(b, Scalar)}
+            if len(kinds) > 1 or (kinds and kinds != {"real"} and any(isinstance(b, Scalar) for b in branches)):
+                integral = "real" not in kinds and all(
+                    b.kind == "integer" for b in branches if isinstance(b, Scalar) or b.kind != "boolean"
+                )
+                branches = [self.cast(b, "integer" if integral else "real") for b in branches]
+            return (self.condition(condition), *branches)
+        arrays = [a for a in args if not isinstance(a, Scalar)]
+        exact = function in plan.INTEGRAL or (function == "pow" and bool(args[1].value.is_nonnegative))  # type: ignore[attr-defined]
+        if exact and all(a.kind == "integer" for a in args):
+            return args
+        if not arrays:
+            return tuple(self.full((), a.value) for a in args[:1]) + args[1:]  # type: ignore[attr-defined]
+        return tuple(self.cast(a, "real") for a in args)
+
+    def condition(self, node: Node) -> Node:
+        """``node`` as a truth value."""
+        return node if node.kind == "boolean" else self.intern(plan.Map("ne", (node, self.scalar(0))))
+
+    # --- arrangement
+
+    def permute(self, node: Node, order: Sequence[int]) -> Node:
+        """The axes in a new order, given by negative numbers."""
+        rank = len(order)
+        if tuple(order) == tuple(range(-rank, 0)):
+            return node
+        if isinstance(node, plan.Permute):
+            return self.permute(node.value, [node.order[a] for a in order])
+        return self.intern(plan.Permute(node, tuple(order)))
+
+    def expand(self, node: Node, axes: Sequence[int]) -> Node:
+        """New axes of extent 1; those that a reduction has just taken away are kept instead."""
+        if not axes or isinstance(node, Scalar):
+            return node
+        if isinstance(node, plan.Reduce) and not node.keepdim and tuple(sorted(node.axes)) == tuple(sorted(axes)):
+            return self.intern(plan.Reduce(node.op, node.value, node.axes, True))
+        return self.intern(plan.Expand(node, tuple(axes)))
+
+    def reshape(self, node: Node, shape: shapes.Shape) -> Node:
+        """The entries in another shape."""
+        if shapes.same_shape(node.shape, shape):
+            return node
+        if isinstance(node, plan.Reshape):
+            return self.reshape(node.value, shape)
+        return self.intern(plan.Reshape(node, shape))
+
+    def broadcast(self, node: Node, shape: shapes.Shape) -> Node:
+        """``node`` seen in a larger shape."""
+        if isinstance(node, Scalar):
+            return self.full(shape, node.value, "integer" if node.kind == "integer" else "real")
+        if isinstance(node, plan.Full):
+            return self.full(shape, node.value, node.of)
+        return node if shapes.same_shape(node.shape, shape) else self.intern(plan.BroadcastTo(node, shape))
+
+    def slice(self, node: Node, items: Sequence[plan.Item]) -> Node:
+        """Part of ``node``; whole axes are left alone."""
+        return node if all(i is None for i in items) else self.intern(plan.Slice(node, tuple(items)))
+
+    def reduce(self, op: str, node: Node, axes: Sequence[int]) -> Node:
+        """``op`` over some axes."""
+        if op in ("any", "all"):
+            node = self.condition(node)
+        elif op not in ("argmax", "argmin"):
+            integral = node.kind == "integer" and op not in ("mean", "logsumexp")
+            node = node if integral else self.cast(node, "real")
+        return self.intern(plan.Reduce(op, node, tuple(axes))) if axes else node
+
+
+def _key(value: object) -> object:
+    if isinstance(value, Node):
+        return id(value)
+    if isinstance(value, tuple):
+        return tuple(map(_key, value))
+    return value

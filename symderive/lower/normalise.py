@@ -1,0 +1,94 @@
+"""Softmax, recognised in core form: ``exp(z - logsumexp[k](z))``, its logarithm, and both under a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import sympy
+from sympy import Add, Expr, S, oo
+
+from symderive.algebra.nodes import Index, LogSumExp, Where
+from symderive.lower import plan
+from symderive.lower.axes import Labelled
+from symderive.lower.context import Lowering
+
+
+def normalised(e: Expr, ctx: Lowering) -> Labelled | None:
+    """``exp(z - logsumexp[k](z))`` is ``softmax[k](z)``."""
+    return _recognised("softmax", e.args[0], ctx)
+
+
+def log_normalised(e: Expr, ctx: Lowering) -> Labelled | None:
+    """``z - logsumexp[k](z)`` is ``log_softmax[k](z)``."""
+    return _recognised("log_softmax", e, ctx)
+
+
+def _recognised(op: str, e: Expr, ctx: Lowering) -> Labelled | None:
+    if not isinstance(e, Add):
+        return None
+    for term in e.args:
+        coefficient, norm = term.as_coeff_Mul()
+        if not isinstance(norm, LogSumExp) or not coefficient.is_negative:
+            continue
+        if op == "softmax" and coefficient is not S.NegativeOne:
+            continue
+        body = Add(*(a for a in e.args if a is not term)) / -coefficient
+        axes = normalised_axes(body, norm, ctx)
+        if axes is None or len(axes) != 1 or axes[0].is_batch:
+            continue
+        value = ctx.lower(body)
+        known = Labelled(
+            ctx.graph.intern(plan.Normalise(op, ctx.graph.cast(value.node, "real"), value.position(axes[0]))),
+            value.axes,
+        )
+        if coefficient is S.NegativeOne:
+            return known
+        return ctx.combine("mul", Labelled(ctx.graph.scalar(-coefficient)), known)
+    return None
+
+
+def normalised_axes(body: Expr, norm: LogSumExp, ctx: Lowering) -> tuple[Index, ...] | None:
+    """The indices of ``body`` over which ``norm`` is its logsumexp, or None."""
+    for chosen in _choices(body, norm, ctx):
+        if LogSumExp.over(body, chosen) == norm:
+            return chosen
+    return None
+
+
+def _choices(body: Expr, norm: LogSumExp, ctx: Lowering) -> Iterator[tuple[Index, ...]]:
+    candidates = sorted(ctx.free(body) - ctx.free(norm), key=lambda i: (i.name, i.level))
+    extents = sorted(str(i.extent) for i in norm.bound)
+    for chosen in permutations(candidates, len(norm.bound)):
+        if sorted(str(i.extent) for i in chosen) == extents:
+            yield chosen
+
+
+def under_mask(test: Expr, a: Expr, b: Expr) -> Expr:
+    """In ``where(c, exp(z - logsumexp(where(c, z, -inf))), 0)`` the z becomes the masked one: it is a softmax of that."""
+    if b is not S.Zero and b != -oo:
+        return a
+    if b is S.Zero:
+        changes = {e: sympy.exp(_masked(test, e.args[0])) for e in a.atoms(sympy.exp)}
+        changes = {old: new for old, new in changes.items() if old != new}
+        return a.xreplace(changes) if changes else a
+    return _masked(test, a)
+
+
+def _masked(test: Expr, e: Expr) -> Expr:
+    if not isinstance(e, Add):
+        return e
+    norms = [a for a in e.args if isinstance(-a, LogSumExp)]
+    if len(norms) != 1 or not isinstance((-norms[0]).args[0], Where):
+        return e
+    body = Where(test, Add(*(a for a in e.args if a is not norms[0])), -oo)
+    norm = -norms[0]
+    free = sorted(_free(body) - _free(norm), key=lambda i: (i.name, i.level))
+    for chosen in permutations(free, len(norm.bound)):
+        if LogSumExp.over(body, chosen) == norm:
+            return body + norms[0]
+    return e
+
+
+def _free(e: Expr) -> set[Index]:
+    return {i for i in e.atoms(Index) if not i.is_bound}

@@ -1,0 +1,112 @@
+"""Reductions: sums go to the contraction, the others reduce an array; running ones are scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, Mul, S, log
+
+from symderive.algebra import nodes
+from symderive.algebra.nodes import Index
+from symderive.lower import access, plan
+from symderive.lower.axes import Labelled, batch_first, spread, without
+from symderive.lower.context import Lowering, lower_node
+from symderive.lower.contraction import sum_of
+from symderive.lower.scan import NEUTRAL, reduce_axes, running, running_condition
+
+_OPS: dict[type, str] = {
+    nodes.Prod: "prod",
+    nodes.Max: "amax",
+    nodes.Min: "amin",
+    nodes.LogSumExp: "logsumexp",
+    nodes.Any: "any",
+    nodes.All: "all",
+    nodes.ArgMax: "argmax",
+    nodes.ArgMin: "argmin",
+}
+
+_REPEATED: dict[str, Callable[[Labelled, Expr, Lowering], Labelled]] = {
+    "prod": lambda v, n, ctx: ctx.combine("pow", v, Labelled(ctx.graph.scalar(n))),
+    "logsumexp": lambda v, n, ctx: ctx.combine("add", v, Labelled(ctx.graph.scalar(log(n)))),
+}
+"""What n equal entries reduce to, where that is not the entry itself."""
+
+
+@lower_node.register
+def lower_sum(e: nodes.Sum, ctx: Lowering) -> Labelled:
+    """``sum[k](...)``."""
+    body, bound = e.open()
+    return sum_of(body, bound, ctx)
+
+
+def lower_reduction(e: nodes.Binder, ctx: Lowering) -> Labelled:
+    """``prod``, ``max``, ``min``, ``logsumexp``, ``any``, ``all``, ``argmax``, ``argmin``."""
+    op = _OPS[type(e)]
+    body, bound = e.open()
+    if op in plan.SCAN_OPS and (running := running_reduction(op, body, bound, ctx)) is not None:
+        return running
+    value = ctx.lower(body)
+    if op.startswith("arg"):
+        value = spread(ctx.graph, value, batch_first({*value.axes, *bound}))
+    reduced = reduce_axes(op, value, bound, ctx)
+    missing = Mul(*(i.extent for i in bound if i not in value.axes))
+    if missing is not S.One and op in _REPEATED:
+        return _REPEATED[op](reduced, missing, ctx)
+    return reduced
+
+
+for _node in _OPS:
+    lower_node.register(_node)(lower_reduction)
+
+
+def running_reduction(op: str, body: Expr, bound: tuple[Index, ...], ctx: Lowering) -> Labelled | None:
+    """``sum[k : k <= i](f[k])`` is a running sum of f, read at i; likewise for ``<``, for ``>=`` and the other ops."""
+    if len(bound) != 1 or not isinstance(body, nodes.Where) or body.args[2] != NEUTRAL[op]:
+        return None
+    test, inner, _ = body.args
+    found = running_condition(test, bound[0])
+    if found is None or found[0] in ctx.free(inner):
+        return None
+    target, reverse, strict = found
+    value = ctx.lower(inner)
+    if bound[0] not in value.axes:
+        return None
+    return running(op, value, bound[0], target, (reverse, strict), ctx)
+
+
+# --- matrices
+
+
+def _matrix(body: Expr, pair: tuple[Index, ...], ctx: Lowering) -> Labelled:
+    value = ctx.lower(body)
+    rest = without(value.axes, pair)
+    value = spread(ctx.graph, value, (*rest, *pair))
+    return Labelled(ctx.graph.cast(value.node, "real"), value.axes)
+
+
+@lower_node.register
+def lower_inverse(e: nodes.Inverse, ctx: Lowering) -> Labelled:
+    """An inverse, read at a row and a column."""
+    body, pair = e.open()
+    value = _matrix(body, pair, ctx)
+    inverse = Labelled(ctx.graph.intern(plan.Matrix("inv", value.node)), value.axes)
+    return access.read(inverse, dict(zip(pair, e.at, strict=True)), ctx)
+
+
+def _determinant(op: str, e: nodes.Binder, ctx: Lowering) -> Labelled:
+    body, pair = e.open()
+    value = _matrix(body, pair, ctx)
+    return Labelled(ctx.graph.intern(plan.Matrix(op, value.node)), value.axes[:-2])
+
+
+@lower_node.register
+def lower_det(e: nodes.Det, ctx: Lowering) -> Labelled:
+    """A determinant."""
+    return _determinant("det", e, ctx)
+
+
+@lower_node.register
+def lower_logdet(e: nodes.LogDet, ctx: Lowering) -> Labelled:
+    """The log of a determinant."""
+    return _determinant("logdet", e, ctx)
+
