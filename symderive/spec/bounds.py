@@ -18,6 +18,7 @@ from symderive.errors import SpecError
 from symderive.spec import syntax as s
 from symderive.spec.format import to_text
 from symderive.spec.scope import Scope, Tensor
+from symderive.spec.size_text import size_text
 from symderive.spec.sizes import BATCH_SIZE, size_value
 
 MAX_POINTS = 3000
@@ -36,7 +37,7 @@ def size_samples(
     extents = [e for e in set(extents) if e != BATCH_SIZE and e.free_symbols]
     draw = random.Random(1)
     drawn: Iterator[dict[str, int]] = itertools.chain(
-        ({n: v for n in names} for v in _SMALL),
+        (dict.fromkeys(names, v) for v in _SMALL),
         ({n: draw.choice(_SMALL) for n in names} for _ in range(_DRAWS)),
         ({n: draw.randint(1, 40) for n in names} for _ in range(_DRAWS)),
     )
@@ -82,7 +83,7 @@ def check_bounds(scope: Scope, ranges: Mapping[str, Expr], samples: Callable[[],
         for access, axis in suspects:
             extent = point.extent(scope.tensors[access.tensor].shape[axis])
             if (reached := leaves(access.indices[axis], extent, point)) is not None:
-                raise _out_of_range(scope, ranges, access, axis, sizes, reached)
+                raise _out_of_range(scope, ranges, (access, axis), sizes, reached)
 
 
 def _extent(expression: Expr, numbers: Mapping[str, int]) -> int:
@@ -97,11 +98,11 @@ def _spans_axis(position: s.Node, extent: Expr, ranges: Mapping[str, Expr]) -> b
 def _out_of_range(
     scope: Scope,
     ranges: Mapping[str, Expr],
-    access: s.Access,
-    axis: int,
+    suspect: tuple[s.Access, int],
     sizes: Mapping[str, int],
     reached: int,
 ) -> SpecError:
+    access, axis = suspect
     position = access.indices[axis]
     extent = scope.tensors[access.tensor].shape[axis]
     used = list(dict.fromkeys(n.id for n in position.walk() if isinstance(n, s.Name) and n.id in ranges))
@@ -122,7 +123,7 @@ def _out_of_range(
 
 
 def _last(extent: Expr) -> str:
-    return str(extent - 1)
+    return size_text(extent - 1)
 
 
 def leaves(position: s.Node, extent: int, point: Point) -> int | None:
@@ -236,8 +237,7 @@ def _binary_interval(op: str, left: Interval, right: Interval) -> Interval:
         return WIDE
     if op == "**" and (right[0] < 0 or right[1] > 16 or left[0] < 0):
         return WIDE
-    operate = {"//": int.__floordiv__, "*": int.__mul__, "**": int.__pow__}[op]
-    corners = [operate(a, b) for a in left for b in right]
+    corners = [_BINARY[op](a, b) for a in left for b in right]
     return min(corners), max(corners)
 
 
@@ -250,8 +250,8 @@ def _call_interval(node: s.Call, point: Point) -> Interval:
     if name == "where":
         return min(spans[1][0], spans[2][0]), max(spans[1][1], spans[2][1])
     if name == "clamp":
-        value, low, high = spans
-        return min(max(value[0], low[0]), high[0]), min(max(value[1], low[1]), high[1])
+        value, floor, top = spans
+        return min(max(value[0], floor[0]), top[0]), min(max(value[1], floor[1]), top[1])
     if name in ("stop", "floor", "round"):
         return spans[0]
     if name == "pad":
@@ -323,7 +323,7 @@ def _apply(node: s.Node, parts: list[int]) -> int | None:
     return None
 
 
-_BINARY = {
+_BINARY: dict[str, Callable[[int, int], int]] = {
     "+": int.__add__,
     "-": int.__sub__,
     "*": int.__mul__,
@@ -331,7 +331,7 @@ _BINARY = {
     "%": int.__mod__,
     "**": int.__pow__,
 }
-_COMPARE = {
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
     "<": int.__lt__,
     "<=": int.__le__,
     ">": int.__gt__,
@@ -339,7 +339,7 @@ _COMPARE = {
     "==": int.__eq__,
     "!=": int.__ne__,
 }
-_CALLS = {
+_CALLS: dict[str, Callable[..., int]] = {
     "max": max,
     "min": min,
     "where": lambda c, x, y: x if c else y,

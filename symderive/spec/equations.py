@@ -15,6 +15,7 @@ from symderive.spec.model import Equation, Input
 from symderive.spec.names import Namespace
 from symderive.spec.ranges import infer_ranges
 from symderive.spec.scope import CONDITION, INTEGER, REAL, Scope, Tensor
+from symderive.spec.sizes import BATCH_SIZE
 
 _TRUTH = ("binary", "one_hot")
 
@@ -33,10 +34,11 @@ class EquationReader:
         self.constants = constants
         self.declared = declared
         self.tensors = {i.name: _input_tensor(i) for i in inputs}
+        self.batched = any(BATCH_SIZE in t.shape for t in self.tensors.values())
         self.equations: list[Equation] = []
         self.scopes: list[Scope] = []
 
-    def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
+    def _error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
         return self.names.error(message, span, hint)
 
     def read(self, statements: Iterable[s.Statement]) -> tuple[Equation, ...]:
@@ -44,15 +46,15 @@ class EquationReader:
         statements = tuple(statements)
         later: dict[str, Span] = {}
         for statement in statements:
-            name = self.left_name(statement)
+            name = self._left_name(statement)
             self.names.declare(name, "tensor", statement.left.span)
             later[name] = statement.left.span
         for statement in statements:
-            self.equation(statement, later)
-            del later[self.left_name(statement)]
+            self._equation(statement, later)
+            del later[self._left_name(statement)]
         return tuple(self.equations)
 
-    def left_name(self, statement: s.Statement) -> str:
+    def _left_name(self, statement: s.Statement) -> str:
         """The tensor that a statement defines."""
         left = statement.left
         if isinstance(left, s.Access):
@@ -60,18 +62,21 @@ class EquationReader:
         if isinstance(left, s.Name):
             return left.id
         hint = "the left side is name[indices], or a name for a scalar"
-        raise self.error(f"'{to_text(left)[:60]}' cannot be defined", left.span, hint)
+        raise self._error(f"'{to_text(left)[:60]}' cannot be defined", left.span, hint)
 
-    def equation(self, statement: s.Statement, later: Mapping[str, Span]) -> None:
+    def _equation(self, statement: s.Statement, later: Mapping[str, Span]) -> None:
         """Check one statement and add its equation."""
         if len(statement.sides) > 1:
             hint = "compare with ==, or write one equation a line"
-            raise self.error("an equation has one '='", statement.sides[1].span, hint)
-        indices = self.left_indices(statement.left)
-        name = self.left_name(statement)
-        scope = Scope(self.names, dict(self.tensors), self.constants, later, list(indices))
+            raise self._error("an equation has one '='", statement.sides[1].span, hint)
+        indices = self._left_indices(statement.left)
+        name = self._left_name(statement)
+        scope = Scope(self.names, dict(self.tensors), self.constants, later, list(indices), batched=self.batched)
+        if indices[:1] == (s.BATCH,) and not self.batched:
+            raise scope.no_batch(statement.left.span)
         kind = scope.kind(statement.right)
-        free = ((i, statement.left.span) for i in indices)
+        places = statement.left.indices if isinstance(statement.left, s.Access) else ()
+        free = ((i, place.span) for i, place in zip(indices, places, strict=True))
         bound = ((i, binder.span) for binder in scope.binders for i in binder.indices)
         ranges = infer_ranges(scope, [*free, *bound], self.declared)
         equation = Equation(name, indices, statement.right, ranges, span=statement.span)
@@ -80,21 +85,21 @@ class EquationReader:
         self.equations.append(equation)
         self.scopes.append(scope)
 
-    def left_indices(self, left: s.Node) -> tuple[str, ...]:
+    def _left_indices(self, left: s.Node) -> tuple[str, ...]:
         """The free indices: names, each once; ``...`` only first."""
         names: list[str] = []
         for n, node in enumerate(left.indices if isinstance(left, s.Access) else ()):
             if isinstance(node, s.Batch):
                 if n:
-                    raise self.error("'...' must stand first", node.span, "as in y[..., j]")
+                    raise self._error("'...' must stand first", node.span, "as in y[..., j]")
                 names.append(s.BATCH)
                 continue
             if not isinstance(node, s.Name):
                 hint = "use an index there, and say on the right what holds where: where(i == 0, a, b)"
-                raise self.error(f"the left side holds indices, not '{to_text(node)[:60]}'", node.span, hint)
+                raise self._error(f"the left side holds indices, not '{to_text(node)[:60]}'", node.span, hint)
             if node.id in names:
                 hint = "use two letters, and where(i == j, ...) for a diagonal"
-                raise self.error(f"the index '{node.id}' stands twice on the left side", node.span, hint)
+                raise self._error(f"the index '{node.id}' stands twice on the left side", node.span, hint)
             self.names.index(node.id, node.span)
             names.append(node.id)
         return tuple(names)

@@ -156,14 +156,14 @@ _ROWS = (
     Function(
         "gelu",
         "F.gelu({0})",
-        "{0} * (0.5 * special.erfc(-({0}) / np.sqrt(2)))",
+        "{0} * (0.5 * special.erfc(-({0}) / math.sqrt(2)))",
         r"\mathrm{{GELU}}({0})",
         definition="x * (1 + erf(x / sqrt(2))) / 2",
     ),
     Function(
         "gelu_tanh",
         'F.gelu({0}, approximate="tanh")',
-        "0.5 * {0} * (1 + np.tanh(np.sqrt(2 / np.pi) * ({0} + 0.044715 * {0} ** 3)))",
+        "0.5 * {0} * (1 + np.tanh(math.sqrt(2 / np.pi) * ({0} + 0.044715 * {0} ** 3)))",
         r"\mathrm{{GELU}}_{{\tanh}}({0})",
         definition="x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2",
     ),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping
 
-from sympy import Expr
+from sympy import Expr, floor
 
 from symderive.errors import Span, SpecError
 from symderive.spec import syntax as s
 from symderive.spec.format import to_text
 from symderive.spec.functions import MATRIX
 from symderive.spec.scope import Scope, Use
+from symderive.spec.size_text import size_text
 from symderive.spec.sizes import BATCH_SIZE, same_size, size_value
 
 
@@ -41,7 +42,7 @@ def _inferred(scope: Scope, name: str, span: Span) -> Expr:
         raise scope.error(
             f"the range of the index '{name}' cannot be inferred: it stands alone in no index position here",
             span,
-            f"declare it, as in `indices: {{{name}: N}}`",
+            f"declare it: `indices: {{{name}: {_proposal(scope, name)}}}`",
         )
     first = uses[0]
     for use in uses[1:]:
@@ -50,11 +51,20 @@ def _inferred(scope: Scope, name: str, span: Span) -> Expr:
     return first.extent
 
 
+def _proposal(scope: Scope, name: str) -> str:
+    """The extent of an axis over which the index runs in some way, else a word that stands for one."""
+    for access, _ in scope.accesses:
+        for position, extent in zip(access.indices, scope.tensors[access.tensor].shape, strict=True):
+            if any(isinstance(n, s.Name) and n.id == name for n in position.walk()):
+                return size_text(extent)
+    return next((n for n, (role, _) in scope.names.roles.items() if role == "size"), "3")
+
+
 def _two_ranges(scope: Scope, first: Use, second: Use) -> SpecError:
     place = f"line {first.span.line}, column {first.span.column}"
     return scope.error(
-        f"the index '{second.index}' has two ranges: {first.extent} in {to_text(first.access)} ({place}) "
-        f"and {second.extent} in {to_text(second.access)}",
+        f"the index '{second.index}' has two ranges: {size_text(first.extent)} in {to_text(first.access)} ({place}) "
+        f"and {size_text(second.extent)} in {to_text(second.access)}",
         second.span,
         "use another letter for one of them, or correct a shape",
     )
@@ -64,7 +74,8 @@ def _square(scope: Scope, binder: s.Binder, ranges: Mapping[str, Expr]) -> None:
     rows, columns = (ranges[i] for i in binder.indices)
     if not equal_sizes(rows, columns):
         i, j = binder.indices
-        message = f"'{binder.op}' takes a square matrix, but {i} runs over {rows} and {j} over {columns}"
+        ranges_text = f"{i} runs over {size_text(rows)} and {j} over {size_text(columns)}"
+        message = f"'{binder.op}' takes a square matrix, but {ranges_text}"
         raise scope.error(message, binder.span)
 
 
@@ -73,7 +84,7 @@ def equal_sizes(a: Expr, b: Expr) -> bool:
     if same_size(a, b):
         return True
     names = sorted(x.name for x in a.free_symbols | b.free_symbols)
-    if not names or (not a.has(_floor()) and not b.has(_floor())):
+    if not names or (not a.has(floor) and not b.has(floor)):
         return False
     draw = random.Random(0)
     try:
@@ -84,9 +95,3 @@ def equal_sizes(a: Expr, b: Expr) -> bool:
     except (ValueError, ZeroDivisionError, TypeError):
         return False
     return True
-
-
-def _floor() -> type:
-    from sympy import floor
-
-    return floor

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -192,9 +193,10 @@ class _Reader:
                 if isinstance(root, Scalar) and root.is_null:
                     root = None
 
-    def value(self, event: yaml.NodeEvent, depth: int) -> Value:
+    def value(self, event: yaml.Event, depth: int) -> Value:
         if isinstance(event, yaml.AliasEvent):
             raise self.error("YAML aliases are not allowed in a spec", _span(event), "write the value out")
+        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
         if event.anchor is not None:
             raise self.error("YAML anchors are not allowed in a spec", _span(event), "write the value out")
         if event.tag not in _PLAIN_TAGS:
@@ -217,9 +219,9 @@ class _Reader:
             return self.block_origin(event, span) or whole
         skip = 0 if event.style is None else 1
         start, end = span.column - 1 + skip, span.end_column - 1 - skip
-        if span.line == span.end_line and span.line <= len(self.lines):
-            if self.lines[span.line - 1][start:end] == event.value:
-                return Origin(self.path, self.text, span.line, start + 1)
+        here = self.lines[span.line - 1][start:end] if span.line <= len(self.lines) else None
+        if span.line == span.end_line and here == event.value:
+            return Origin(self.path, self.text, span.line, start + 1)
         return whole
 
     def block_origin(self, event: yaml.ScalarEvent, span: Span) -> Origin | None:
@@ -286,11 +288,13 @@ class _Reader:
 
 
 def _start(event: yaml.Event) -> tuple[int, int]:
-    return event.start_mark.line + 1, event.start_mark.column + 1
+    mark: Any = event.start_mark
+    return mark.line + 1, mark.column + 1
 
 
 def _end(event: yaml.Event) -> tuple[int, int]:
-    return event.end_mark.line + 1, event.end_mark.column + 1
+    mark: Any = event.end_mark
+    return mark.line + 1, mark.column + 1
 
 
 def _span(event: yaml.Event) -> Span:

@@ -23,6 +23,7 @@ from symderive.spec.parse import parse_statements
 from symderive.spec.reader import Document, Scalar, Value, read_document, read_text, suggestion
 from symderive.spec.sections import read_cases, read_constants, read_indices, read_sizes
 from symderive.spec.shapes import SizeReader, solvable_sizes
+from symderive.spec.size_text import size_text
 from symderive.spec.sizes import BATCH_SIZE, size_value
 
 KEYS = (
@@ -93,11 +94,9 @@ class _Resolver:
         cases = read_cases(self.document, self.fields.get("cases"), sizes)
         extents = _Extents(inputs, resolved, indices)
         self.solvable(extents, places)
-        given = [({n: v for n, v in c.items() if isinstance(v, int)}, span) for c, span in cases]
-        given.insert(0, ({n: v for n, v in sizes.items() if isinstance(v, int)}, self.places.get("sizes")))
+        given = [(_numbers(sizes), self.places.get("sizes")), *((_numbers(c), span) for c, span in cases)]
         self.positive(extents, given)
-        names = [n for n, v in sizes.items() if isinstance(v, int)]
-        equations.check(lambda: size_samples(names, (g for g, _ in given), extents.all))
+        equations.check(lambda: size_samples(given[0][0], (g for g, _ in given), extents.all))
         claims, bad = self.claims()
         return Spec(
             name,
@@ -220,14 +219,19 @@ class _Resolver:
                 value = self.extent(extent, sizes, what, span)
                 if value < 1:
                     at = ", ".join(f"{n.name} = {sizes[n.name]}" for n in sorted(extent.free_symbols, key=str))
-                    message = f"{what} has {extent} = {value} entries at {at}; at least 1 is needed"
+                    message = f"{what} has {size_text(extent)} = {value} entries at {at}; at least 1 is needed"
                     raise self.error(message, span, f"see the sizes of line {place.line}" if place else None)
 
     def extent(self, extent: Expr, sizes: Mapping[str, int], what: str, span: Span) -> int:
         try:
             return size_value(extent, sizes)
         except (ValueError, ZeroDivisionError, TypeError):
-            raise self.error(f"{what}, {extent}, has no value at the sizes of this spec", span) from None
+            raise self.error(f"{what}, {size_text(extent)}, has no value at the sizes of this spec", span) from None
+
+
+def _numbers(sizes: Mapping[str, int | tuple[int, ...]]) -> dict[str, int]:
+    """The sizes that are single numbers, without the batch axes."""
+    return {name: value for name, value in sizes.items() if isinstance(value, int)}
 
 
 class _Extents:

@@ -1,10 +1,11 @@
-"""Checks one equation in index form: names, ranks, bound indices, integer positions; and notes where indices are used."""
+"""Checks one equation in index form: names, ranks, bound indices, integer positions; notes where indices are used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from sympy import Expr
 
@@ -15,6 +16,7 @@ from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, NORMALISERS, RE
 from symderive.spec.model import Shape
 from symderive.spec.names import FUNCTION_NAMES, NUMBER_NAMES, Namespace, a
 from symderive.spec.reader import suggestion
+from symderive.spec.size_text import shape_text
 from symderive.spec.sizes import BATCH_SIZE
 
 REAL, INTEGER, CONDITION = "real", "integer", "condition"
@@ -64,10 +66,16 @@ class Scope:
     uses: list[Use] = field(default_factory=list)
     accesses: list[tuple[s.Access, bool]] = field(default_factory=list)
     binders: list[s.Binder] = field(default_factory=list)
+    batched: bool = False
 
     def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
         """The error to raise about a place in the equation."""
         return self.names.error(message, span, hint)
+
+    def no_batch(self, span: Span) -> SpecError:
+        """The error about ``...`` in a spec without batch axes."""
+        hint = "an input that has them says so in its shape: `x: [..., K]`"
+        return self.error("no input has batch axes, so '...' has no meaning", span, hint)
 
     # -- the kinds of expressions ------------------------------------------------------------------------------
 
@@ -75,17 +83,17 @@ class Scope:
         """Check ``node`` and return the kind of its values: real, integer or condition."""
         visit = _VISITORS.get(type(node))
         if visit is None:
-            raise self.array_form(node)
+            raise self._array_form(node)
         return visit(self, node)
 
-    def array_form(self, node: s.Node) -> SpecError:
+    def _array_form(self, node: s.Node) -> SpecError:
         hint = "equations name every entry: y[i, j] = sum[k](x[i, k] * W[j, k])"
         return self.error(f"'{to_text(node)[:60]}' is array form, which cannot stand here", node.span, hint)
 
-    def number(self, node: s.Number) -> str:
+    def _number(self, node: s.Number) -> str:
         return INTEGER if node.value.denominator == 1 else REAL
 
-    def name(self, node: s.Name) -> str:
+    def _name(self, node: s.Name) -> str:
         if node.id in self.visible or self.names.role(node.id) == "size":
             return INTEGER
         if node.id in NUMBER_NAMES:
@@ -95,11 +103,11 @@ class Scope:
         if node.id in self.tensors:
             tensor = self.tensors[node.id]
             if tensor.shape:
-                raise self.rank(node.id, tensor, 0, node.span)
+                raise self._rank(node.id, tensor, 0, node.span)
             return tensor.kind
-        raise self.unknown(node.id, node.span)
+        raise self._unknown(node.id, node.span)
 
-    def unknown(self, name: str, span: Span, position: bool = False) -> SpecError:
+    def _unknown(self, name: str, span: Span, position: bool = False) -> SpecError:
         """The error about a name that stands for nothing here."""
         if name in self.later:
             message = f"'{name}' is used before it is defined, in line {self.later[name].line}"
@@ -115,43 +123,42 @@ class Scope:
             f"unknown name '{name}'", span, hint or "define it above, or add it to the inputs or constants"
         )
 
-    def rank(self, name: str, tensor: Tensor, given: int, span: Span) -> SpecError:
+    def _rank(self, name: str, tensor: Tensor, given: int, span: Span) -> SpecError:
         """The error about an access with the wrong number of indices."""
         axes = f"{len(tensor.shape)} {'axis' if len(tensor.shape) == 1 else 'axes'}"
-        shape = ", ".join(str(e) for e in tensor.shape)
         if not tensor.shape:
             return self.error(f"'{name}' is a scalar, but has {given} {_indices(given)} here", span, f"write {name}")
-        message = f"'{name}' has {axes}, [{shape}], but {given or 'no'} {_indices(given)} here"
+        message = f"'{name}' has {axes}, {shape_text(tensor.shape)}, but {given or 'no'} {_indices(given)} here"
         hint = f"give it {len(tensor.shape)} {_indices(len(tensor.shape))}"
         if tensor.shape[0] == BATCH_SIZE:
             hint += ", the first of them '...'"
         return self.error(message, span, hint)
 
-    def access(self, node: s.Access, padded: bool = False) -> str:
+    def _access(self, node: s.Access, padded: bool = False) -> str:
         tensor = self.tensors.get(node.tensor)
         if tensor is None:
             role = self.names.role(node.tensor)
             if role and role != "tensor":
                 raise self.error(f"'{node.tensor}' is {a(role)}, not a tensor", node.span)
             if node.tensor in self.later or node.tensor in FUNCTION_NAMES:
-                raise self.unknown(node.tensor, node.span)
+                raise self._unknown(node.tensor, node.span)
             hint = self.names.like(node.tensor, ("tensor",)) or "define it above, or add it to the inputs"
             raise self.error(f"unknown tensor '{node.tensor}'", node.span, hint)
-        self.batch(node, tensor)
+        self._batch(node, tensor)
         if len(node.indices) != len(tensor.shape):
-            raise self.rank(node.tensor, tensor, len(node.indices), node.span)
+            raise self._rank(node.tensor, tensor, len(node.indices), node.span)
         for index, extent in zip(node.indices, tensor.shape, strict=True):
             if extent == BATCH_SIZE:
                 if s.BATCH not in self.visible:
-                    raise self.unknown(s.BATCH, index.span, position=True)
+                    raise self._unknown(s.BATCH, index.span, position=True)
             else:
-                self.position(index)
+                self._position(index)
                 if isinstance(index, s.Name) and index.id in self.visible:
                     self.uses.append(Use(index.id, extent, node, index.span, padded))
         self.accesses.append((node, padded))
         return tensor.kind
 
-    def batch(self, node: s.Access, tensor: Tensor) -> None:
+    def _batch(self, node: s.Access, tensor: Tensor) -> None:
         """Check that ``...`` stands first, and where the tensor has batch axes."""
         has = bool(tensor.shape) and tensor.shape[0] == BATCH_SIZE
         for n, index in enumerate(node.indices):
@@ -162,22 +169,30 @@ class Scope:
         if has and not isinstance(node.indices[0], s.Batch):
             raise self.error(f"'{node.tensor}' has batch axes: '...' must stand first", node.span)
 
-    def position(self, node: s.Node) -> None:
+    def _position(self, node: s.Node) -> None:
         """Check what stands in an index position."""
-        if isinstance(node, s.Name) and node.id not in self.visible and node.id not in self.tensors:
-            if self.names.role(node.id) not in ("size", "constant"):
-                raise self.unknown(node.id, node.span, position=self.names.role(node.id) is None)
+        role = self.names.role(node.id) if isinstance(node, s.Name) else "expression"
+        if isinstance(node, s.Name) and node.id not in self.visible and role in (None, "index"):
+            raise self._unknown(node.id, node.span, position=True)
         if self.kind(node) != INTEGER:
-            hint = "write // for a quotient" if isinstance(node, s.Binary) and node.op == "/" else None
             message = f"an index position holds an integer expression, not '{to_text(node)[:60]}'"
-            raise self.error(message, node.span, hint or "such as i, i + 1, N - 1 - i or an integer tensor t[n]")
+            raise self.error(message, node.span, self._position_hint(node))
 
-    def unary(self, node: s.Unary) -> str:
+    def _position_hint(self, node: s.Node) -> str:
+        if isinstance(node, s.Binary) and node.op == "/":
+            return "write // for a quotient"
+        if isinstance(node, s.Access | s.Name):
+            name = node.tensor if isinstance(node, s.Access) else node.id
+            if name in self.tensors and self.tensors[name].right is None:
+                return f"where '{name}' holds integers, say so: `{name}: {{shape: ..., index: C}}`"
+        return "such as i, i + 1, N - 1 - i or an integer tensor t[n]"
+
+    def _unary(self, node: s.Unary) -> str:
         return REAL if self.kind(node.operand) == REAL else INTEGER
 
-    def binary(self, node: s.Binary) -> str:
+    def _binary(self, node: s.Binary) -> str:
         if node.op == "@":
-            raise self.array_form(node)
+            raise self._array_form(node)
         left, right = self.kind(node.left), self.kind(node.right)
         if node.op in ("//", "%"):
             for side, kind in ((node.left, left), (node.right, right)):
@@ -193,21 +208,21 @@ class Scope:
             return REAL
         return REAL if node.op == "**" and not isinstance(node.right, s.Number) else INTEGER
 
-    def compare(self, node: s.Compare) -> str:
+    def _compare(self, node: s.Compare) -> str:
         for operand in node.operands:
             self.kind(operand)
         return CONDITION
 
-    def logical(self, node: s.Logical) -> str:
+    def _logical(self, node: s.Logical) -> str:
         for operand in node.operands:
-            self.condition(operand)
+            self._condition(operand)
         return CONDITION
 
-    def negation(self, node: s.Not) -> str:
-        self.condition(node.operand)
+    def _negation(self, node: s.Not) -> str:
+        self._condition(node.operand)
         return CONDITION
 
-    def condition(self, node: s.Node) -> None:
+    def _condition(self, node: s.Node) -> None:
         """Check what stands where a condition must."""
         if self.kind(node) == CONDITION or (isinstance(node, s.Number) and node.value in (0, 1)):
             return
@@ -218,50 +233,50 @@ class Scope:
 
     # -- calls -------------------------------------------------------------------------------------------------
 
-    def call(self, node: s.Call) -> str:
+    def _call(self, node: s.Call) -> str:
         name = node.function
         if node.keywords:
-            raise self.array_form(node)
+            raise self._array_form(node)
         if name == "pad":
-            return self.pad(node)
+            return self._pad(node)
         if name not in STRUCTURAL and name not in FUNCTIONS:
-            raise self.not_a_function(node)
+            raise self._not_a_function(node)
         arity = range(STRUCTURAL[name], STRUCTURAL[name] + 1) if name in STRUCTURAL else FUNCTIONS[name].arity
         if len(node.arguments) not in arity:
-            raise self.arity(node, arity)
+            raise self._arity(node, arity)
         if name in FUNCTIONS:
             kinds = [self.kind(x) for x in node.arguments]
             return INTEGER if name in _KEEP_INTEGER and kinds[0] != REAL else REAL
         if name == "where":
-            self.condition(node.arguments[0])
+            self._condition(node.arguments[0])
             return _join(self.kind(x) for x in node.arguments[1:])
         if name == "delta":
-            return self.delta(node)
+            return self._delta(node)
         return _join([self.kind(x) for x in node.arguments])
 
-    def delta(self, node: s.Call) -> str:
+    def _delta(self, node: s.Call) -> str:
         for argument in node.arguments:
             if isinstance(argument, s.Name) and self.names.role(argument.id) is None:
-                self.position(argument)
+                self._position(argument)
             elif self.kind(argument) == REAL:
                 hint = "write where(a == b, 1, 0) for real numbers"
                 raise self.error("delta compares integers", argument.span, hint)
         return CONDITION
 
-    def pad(self, node: s.Call) -> str:
+    def _pad(self, node: s.Call) -> str:
         if not node.arguments or len(node.arguments) > 2:
-            raise self.arity(node, range(1, 3))
+            raise self._arity(node, range(1, 3))
         access = node.arguments[0]
         if not isinstance(access, s.Access):
             hint = "write pad(x[i - 1]) + ..., not pad(x[i - 1] + ...)"
             raise self.error("'pad' holds exactly one access", access.span, hint)
-        kind = self.access(access, padded=True)
+        kind = self._access(access, padded=True)
         others = [self.kind(x) for x in node.arguments[1:]]
         if others:
             return _join([kind, *others])
         return INTEGER if kind == INTEGER else kind
 
-    def arity(self, node: s.Call, arity: range) -> SpecError:
+    def _arity(self, node: s.Call, arity: range) -> SpecError:
         wanted = " or ".join(str(n) for n in arity)
         plural = "" if wanted == "1" else "s"
         hint = None
@@ -272,7 +287,7 @@ class Scope:
         message = f"'{node.function}' takes {wanted} argument{plural}, not {len(node.arguments)}"
         return self.error(message, node.span, hint)
 
-    def not_a_function(self, node: s.Call) -> SpecError:
+    def _not_a_function(self, node: s.Call) -> SpecError:
         name = node.function
         if name in BINDERS:
             hint = f"name the index: {name}[{'i, j' if name in MATRIX else 'k'}](...)"
@@ -286,13 +301,13 @@ class Scope:
 
     # -- binders -----------------------------------------------------------------------------------------------
 
-    def binder(self, node: s.Binder) -> str:
-        self.binder_indices(node)
+    def _binder(self, node: s.Binder) -> str:
+        self._binder_indices(node)
         hidden = [i for i in node.indices if i in self.visible]
         keeps = node.op in NORMALISERS or MATRIX.get(node.op, False)
         for index in node.indices:
             if keeps and index not in self.visible:
-                raise self.unknown(index, node.span, position=True)
+                raise self._unknown(index, node.span, position=True)
             if not keeps and index in hidden:
                 message = f"the index '{index}' is already in use here, so '{node.op}[{index}]' cannot bind it again"
                 raise self.error(message, node.span, "give it another letter")
@@ -300,21 +315,23 @@ class Scope:
         before = self.visible
         self.visible = [*before, *(i for i in node.indices if i not in hidden)]
         if node.condition is not None:
-            self.condition(node.condition)
+            self._condition(node.condition)
         if node.op in _CONDITIONS:
-            self.condition(node.body)
+            self._condition(node.body)
             kind = CONDITION
         else:
             kind = self.kind(node.body)
         self.visible = before
         return _BINDER_KINDS.get(node.op, lambda _: REAL)(kind)
 
-    def binder_indices(self, node: s.Binder) -> None:
+    def _binder_indices(self, node: s.Binder) -> None:
         for n, index in enumerate(node.indices):
             if index in node.indices[:n]:
                 raise self.error(f"'{node.op}' names the index '{index}' twice", node.span)
             if index != s.BATCH:
                 self.names.index(index, node.span)
+            elif not self.batched:
+                raise self.no_batch(node.span)
         wanted = 1 if node.op in _POSITIONS else 2 if node.op in MATRIX else None
         if wanted and len(node.indices) != wanted:
             message = f"'{node.op}' takes {wanted} {_indices(wanted)}, not {len(node.indices)}"
@@ -325,8 +342,9 @@ class Scope:
             raise self.error(f"'{node.op}' takes no condition", node.condition.span)
 
 
-def _join(kinds: object) -> str:
-    found = set(kinds)  # type: ignore[call-overload]
+def _join(kinds: Iterable[str]) -> str:
+    """The kind of a value that is one of several: real if any is, else integer if they differ."""
+    found = set(kinds)
     if len(found) == 1:
         return str(found.pop())
     return REAL if REAL in found else INTEGER
@@ -336,7 +354,7 @@ def _counts(kind: str) -> str:
     return REAL if kind == REAL else INTEGER
 
 
-_BINDER_KINDS = {
+_BINDER_KINDS: dict[str, Callable[[str], str]] = {
     "sum": _counts,
     "prod": _counts,
     "max": lambda kind: kind,
@@ -348,17 +366,17 @@ _BINDER_KINDS = {
 }
 assert set(_BINDER_KINDS) <= set(REDUCTIONS)
 
-_VISITORS = {
-    s.Number: Scope.number,
-    s.Name: Scope.name,
-    s.Access: Scope.access,
-    s.Unary: Scope.unary,
-    s.Binary: Scope.binary,
-    s.Compare: Scope.compare,
-    s.Logical: Scope.logical,
-    s.Not: Scope.negation,
-    s.Call: Scope.call,
-    s.Binder: Scope.binder,
+_VISITORS: dict[type[s.Node], Callable[[Scope, Any], str]] = {
+    s.Number: Scope._number,
+    s.Name: Scope._name,
+    s.Access: Scope._access,
+    s.Unary: Scope._unary,
+    s.Binary: Scope._binary,
+    s.Compare: Scope._compare,
+    s.Logical: Scope._logical,
+    s.Not: Scope._negation,
+    s.Call: Scope._call,
+    s.Binder: Scope._binder,
 }
 
 

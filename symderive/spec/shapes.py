@@ -66,50 +66,50 @@ class SizeReader:
         self.names = names
         self.constants = constants
 
-    def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
+    def _error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
         return self.names.error(message, span, hint)
 
     def read(self, scalar: Scalar) -> Expr:
         """The size expression that a scalar writes."""
-        return self.expression(parse_expression(scalar.text, scalar.origin))
+        return self._expression(parse_expression(scalar.text, scalar.origin))
 
-    def expression(self, node: s.Node) -> Expr:
+    def _expression(self, node: s.Node) -> Expr:
         """A size expression: integers, sizes, integer constants, ``+ - * // %``."""
         if isinstance(node, s.Number):
             if node.value.denominator != 1:
-                raise self.error(f"a size is an integer, not {to_text(node)}", node.span)
+                raise self._error(f"a size is an integer, not {to_text(node)}", node.span)
             return Integer(node.value.numerator)
         if isinstance(node, s.Name):
-            return self.name(node)
+            return self._name(node)
         if isinstance(node, s.Unary):
-            value = self.expression(node.operand)
+            value = self._expression(node.operand)
             return -value if node.op == "-" else value
         if isinstance(node, s.Binary):
-            return self.binary(node)
+            return self._binary(node)
         hint = "a size is an integer expression of sizes, such as N, H - R + 1 or D // 2"
-        raise self.error(f"'{to_text(node)[:60]}' is not a size expression", node.span, hint)
+        raise self._error(f"'{to_text(node)[:60]}' is not a size expression", node.span, hint)
 
-    def name(self, node: s.Name) -> Expr:
+    def _name(self, node: s.Name) -> Expr:
         role = self.names.role(node.id)
         if role == "size":
             return size(node.id)
         if role == "constant":
             value = self.constants[node.id]
             if value.denominator != 1:
-                raise self.error(f"the constant '{node.id}' is not an integer, so it cannot be a size", node.span)
+                raise self._error(f"the constant '{node.id}' is not an integer, so it cannot be a size", node.span)
             return Integer(value.numerator)
         if role is not None:
-            raise self.error(f"'{node.id}' is {role}, not a size", node.span)
+            raise self._error(f"'{node.id}' is {role}, not a size", node.span)
         hint = self.names.like(node.id, ("size", "constant")) or f"add it to `sizes`, as in `sizes: {{{node.id}: 4}}`"
-        raise self.error(f"unknown size '{node.id}'", node.span, hint)
+        raise self._error(f"unknown size '{node.id}'", node.span, hint)
 
-    def binary(self, node: s.Binary) -> Expr:
+    def _binary(self, node: s.Binary) -> Expr:
         if node.op in ("/", "@") or (node.op == "**" and not isinstance(node.right, s.Number)):
             hint = "write // for a quotient that is rounded down" if node.op == "/" else None
-            raise self.error(f"'{node.op}' cannot stand in a size expression", node.span, hint)
-        left, right = self.expression(node.left), self.expression(node.right)
+            raise self._error(f"'{node.op}' cannot stand in a size expression", node.span, hint)
+        left, right = self._expression(node.left), self._expression(node.right)
         if node.op in ("//", "%") and right == 0:
-            raise self.error("a division by zero", node.span)
+            raise self._error("a division by zero", node.span)
         if node.op == "+":
             return left + right
         if node.op == "-":
@@ -121,7 +121,7 @@ class SizeReader:
         if node.op == "%":
             return Mod(left, right)
         if right > 8:
-            raise self.error("a power above 8 in a size expression", node.span)
+            raise self._error("a power above 8 in a size expression", node.span)
         return left**right
 
 
