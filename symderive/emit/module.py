@@ -1,0 +1,260 @@
+"""Whole modules: ``forward`` and ``backward`` of an op as importable code with no dependency but its library."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sympy import Symbol
+
+from symderive.algebra.program import Derivation
+from symderive.emit.names import RESERVED, identifiers
+from symderive.emit.numbers import rational
+from symderive.emit.numpy import NumpyPrinter
+from symderive.emit.numpy_helpers import HELPERS, needed
+from symderive.emit.share import Namer
+from symderive.emit.sizes import SizeReader
+from symderive.emit.statements import WIDTH, Writer
+from symderive.emit.torch import TorchPrinter
+from symderive.lower import plan as p
+from symderive.lower import sizes
+from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape, show
+
+
+class Library(Protocol):
+    """A printer class of a library."""
+
+    def __call__(self, names: Mapping[str, str], real: str, any: str) -> TorchPrinter | NumpyPrinter:
+        """A printer that takes the dtype of new tensors from the tensor ``real``, their device from ``any``."""
+
+
+LIBRARIES: dict[str, Library] = {"torch": TorchPrinter, "numpy": NumpyPrinter}
+
+IMPORTS = {
+    "math": "import math",
+    "np": "import numpy as np",
+    "torch": "import torch",
+    "F": "import torch.nn.functional as F",
+    "special": "from scipy import special",
+}
+"""The import line of every name that emitted code may use, in the order in which they stand."""
+
+STANDARD = ("math",)
+
+
+@dataclass(frozen=True)
+class Op:
+    """What a module is made of: the two plans, and what their inputs and outputs are.
+
+    ``backward`` computes the gradients (its outputs, in the order of ``wrt``) from ``upstreams`` and saved tensors.
+    """
+
+    name: str
+    title: str
+    wrt: tuple[str, ...]
+    upstreams: tuple[str, ...]
+    forward: p.Plan
+    backward: p.Plan
+
+    @property
+    def saved(self) -> tuple[p.Ref, ...]:
+        """The forward's tensors that the backward reads."""
+        read = {n.name for a in self.backward.assignments for n in p.walk(a.value) if isinstance(n, p.Ref)}
+        read |= set(self.backward.outputs)
+        return tuple(r for r in self.backward.inputs if r.name in read and r.name not in self.upstreams)
+
+
+def functions_module(derivation: Derivation, forward: p.Plan, backward: p.Plan, library: str = "torch") -> str:
+    """The module of a derivation, from the plans of its forward and its backward program."""
+    spec = derivation.spec
+    return write_module(Op(spec.name, spec.title, spec.wrt, derivation.upstreams, forward, backward), library)
+
+
+def write_module(op: Op, library: str = "torch") -> str:
+    """The module of an op as text."""
+    pair = FunctionPair(op, LIBRARIES[library])
+    functions = ["\n".join(pair.forward()), "\n".join(pair.backward())]
+    if library == "numpy":
+        functions = [*needed("\n".join(functions)), *functions]
+    body = "\n\n\n".join(("\n".join(pair.constants()), *functions))
+    return "\n".join([*_docstring(op), "", *import_lines(body), "", body.lstrip("\n"), ""])
+
+
+@dataclass
+class FunctionPair:
+    """``forward`` and ``backward`` as lines of code, and the constants that they use."""
+
+    op: Op
+    library: Library
+
+    def __post_init__(self) -> None:
+        op = self.op
+        plans = (op.forward, op.backward)
+        symbols = sizes.symbols(e for plan in plans for r in plan.refs.values() for e in r.shape)
+        names = [n for plan in plans for n in (*plan.refs, *plan.constants)]
+        names += [s.name for s in symbols if s not in (BATCH_SIZE, ROWS)]
+        self.names = identifiers(names, (*RESERVED, *HELPERS))
+        self.constants_used: dict[str, None] = {}
+        tensors = {r.name: r.shape for r in (*op.saved, *(op.backward.refs[u] for u in op.upstreams))}
+        self.back = Body(op.backward, tensors, self.names, self.library, op.upstreams[:1])
+        self.extra = self.back.missing()
+        """Sizes that the backward cannot read off a shape, and which are saved as integers."""
+
+    def forward(self, name: str = "forward") -> list[str]:
+        """``def forward(x, W): ... return y, (x, W)``."""
+        op = self.op
+        body = Body(op.forward, {r.name: r.shape for r in op.forward.inputs}, self.names, self.library)
+        outputs = ", ".join(self.names[o] for o in op.forward.outputs)
+        if len(op.forward.outputs) > 1:
+            outputs = f"({outputs})"
+        saved = [*(self.names[r.name] for r in op.saved), *(self.names[s.name] for s in self.extra)]
+        lines = body.lines(self.extra)
+        self._note_constants(body)
+        parameters = ", ".join(self.names[r.name] for r in op.forward.inputs)
+        doc = [
+            f"{_listed(op.forward.outputs)}, and what backward needs.",
+            "",
+            _signature(op.forward.inputs, [op.forward.refs[o] for o in op.forward.outputs]),
+        ]
+        return _function(f"{name}({parameters})", doc, [*lines, f"return {outputs}, {_tuple(saved)}"])
+
+    def backward(self, name: str = "backward") -> list[str]:
+        """``def backward(saved, dy): ... return dx, dW``."""
+        op = self.op
+        lines = self.back.lines()
+        self._note_constants(self.back)
+        saved = [*(self.names[r.name] for r in op.saved), *(self.names[s.name] for s in self.extra)]
+        unpack = [f"{_tuple(saved)[1:-1] if len(saved) > 1 else _tuple(saved)} = saved"] if saved else []
+        gradients = [self.names[o] for o in op.backward.outputs]
+        parameters = ", ".join(("saved", *(self.names[u] for u in op.upstreams)))
+        given = [op.backward.refs[u] for u in op.upstreams]
+        doc = [
+            f"The gradients {_listed(op.backward.outputs)}, from what forward saved and {_listed(op.upstreams)}.",
+            "",
+            _signature(given, [op.backward.refs[o] for o in op.backward.outputs]),
+        ]
+        result = f"return {', '.join(gradients)}" if len(gradients) > 1 else f"return {_tuple(gradients)}"
+        return _function(f"{name}({parameters})", doc, [*unpack, *lines, result])
+
+    def constants(self) -> list[str]:
+        """``INPUTS``, ``OUTPUTS``, ``WRT`` and the named constants."""
+        op = self.op
+        self.forward()
+        self.backward()
+        values = {**op.forward.constants, **op.backward.constants}
+        named = {
+            "INPUTS": tuple(r.name for r in op.forward.inputs),
+            "OUTPUTS": op.forward.outputs,
+            "WRT": op.wrt,
+        }
+        lines = [line for key, names in named.items() for line in _names(key, names)]
+        used = [f"{self.names[c]} = {rational(values[c]).text}" for c in self.constants_used]
+        return [*lines, "", *used] if used else lines
+
+    def _note_constants(self, body: Body) -> None:
+        self.constants_used |= dict.fromkeys(s.name for s in body.printer.symbols if s.name in body.plan.constants)
+
+
+class Body:
+    """The lines between a function's head and its return."""
+
+    def __init__(
+        self,
+        plan: p.Plan,
+        tensors: Mapping[str, Shape],
+        names: Mapping[str, str],
+        library: Library,
+        like: Sequence[str] = (),
+    ) -> None:
+        self.plan = plan
+        real = [*like, *(r.name for r in plan.inputs if r.kind == "real" and r.name in tensors)]
+        first = names[next(iter(tensors), "")] if tensors and not real else ""
+        self.printer = library(names, names[real[0]] if real else "like", first)
+        self.reader = SizeReader(tensors, self.printer)
+        taken = (*RESERVED, *HELPERS, *names.values(), *names)
+        self.statements = Writer(plan, self.printer, Namer(taken)).lines()
+
+    def needed(self) -> list[Symbol]:
+        """The sizes that the statements mention."""
+        return [s for s in self.printer.symbols if s.name not in self.plan.constants]
+
+    def missing(self) -> list[Symbol]:
+        """The sizes that no tensor's shape determines."""
+        return self.reader.missing(self.needed())
+
+    def lines(self, also: Iterable[Symbol] = ()) -> list[str]:
+        """The sizes, the statements; ``also`` are further sizes to define."""
+        return [*self.reader.lines([*self.needed(), *also]), *self.printer.prologue(), *self.statements]
+
+
+def import_lines(code: str) -> list[str]:
+    """The imports that ``code`` needs, the standard library's first."""
+    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    first = [IMPORTS[n] for n in IMPORTS if n in used and n in STANDARD]
+    rest = [IMPORTS[n] for n in IMPORTS if n in used and n not in STANDARD]
+    return [*first, *([""] if first and rest else []), *rest]
+
+
+def _docstring(op: Op) -> list[str]:
+    title = f"{op.name}: {op.title}" if op.title else op.name
+    lines = [*textwrap.wrap(_clean(title).rstrip(".") + ".", WIDTH - 3)]
+    for heading, plan in (("Forward", op.forward), (f"Backward, from {_listed(op.upstreams)}", op.backward)):
+        formulas = [f for a in plan.assignments for f in a.comment.splitlines()]
+        if formulas:
+            lines += ["", f"{heading}:", ""]
+            lines += [line for f in formulas for line in _indented(_clean(f))]
+    return [f'"""{lines[0]}', *lines[1:], '"""'] if len(lines) > 1 else [f'"""{lines[0]}"""']
+
+
+def _indented(formula: str) -> list[str]:
+    return textwrap.wrap(formula, WIDTH, initial_indent="    ", subsequent_indent="        ", break_long_words=False)
+
+
+def _clean(text: str) -> str:
+    """``text`` without anything that would end a docstring or escape in it."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return printable.replace("\\", "/").replace('"', "'")
+
+
+def _function(head: str, doc: Sequence[str], body: Sequence[str]) -> list[str]:
+    shown = [line for d in doc for line in (textwrap.wrap(d, WIDTH - 8) or [""])]
+    text = [f'"""{shown[0]}', *shown[1:], '"""'] if len(shown) > 1 else [f'"""{shown[0]}"""']
+    return [*_head(head), *(f"    {line}" if line else "" for line in (*text, *body))]
+
+
+def _head(head: str) -> list[str]:
+    if len(head) + 5 <= WIDTH:
+        return [f"def {head}:"]
+    name, _, parameters = head.rstrip(")").partition("(")
+    return [
+        f"def {name}(",
+        *textwrap.wrap(parameters + ",", WIDTH, initial_indent="    ", subsequent_indent="    "),
+        "):",
+    ]
+
+
+def _names(key: str, names: Sequence[str]) -> list[str]:
+    """``INPUTS = ("x", "W")``."""
+    quoted = [f'"{n}"' for n in names]
+    line = f"{key} = {_tuple(quoted)}"
+    return [line] if len(line) <= WIDTH else [f"{key} = (", *(f"    {q}," for q in quoted), ")"]
+
+
+def _tuple(items: Sequence[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1] if names else "") if part)
+
+
+def _signature(given: Iterable[p.Ref], made: Iterable[p.Ref]) -> str:
+    """``x [N, K], W [J, K] -> y [N, J]``."""
+    left, right = (", ".join(f"{r.name} {show(r.shape)}" for r in refs) for refs in (given, made))
+    return f"{left} -> {right}"
+
+
+__all__ = ["LIBRARIES", "Body", "FunctionPair", "Op", "functions_module", "write_module"]

@@ -1,0 +1,102 @@
+"""Functions that NumPy lacks, as the text that an emitted module defines them with."""
+
+from __future__ import annotations
+
+import ast
+
+_INDEX_ADD = '''
+def index_add(into, places, source):
+    """``into[places] += source``, repeated places added up."""
+    np.add.at(into, places, source)
+    return into
+'''
+
+_SCATTER_ADD = '''
+def scatter_add(into, axis, index, source):
+    """``into[.., index[.., i, ..], ..] += source[.., i, ..]`` along ``axis``, repeated places added up."""
+    places = list(np.indices(index.shape, sparse=True))
+    places[axis] = index
+    np.add.at(into, tuple(places), source)
+    return into
+'''
+
+_LOGDET = '''
+def logdet(a):
+    """The logarithm of the determinant, NaN where that is negative."""
+    sign, logarithm = np.linalg.slogdet(a)
+    return np.where(sign < 0, np.nan, logarithm)
+'''
+
+_WINDOWS = '''
+def windows(x, kernel, stride, padding, dilation):
+    """The windows of a convolution: [N, C, *space] -> [N, C, *out, *kernel]."""
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    spans = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel))
+    x = np.lib.stride_tricks.sliding_window_view(x, spans, tuple(range(2, x.ndim)))
+    return x[(..., *(slice(None, None, s) for s in (*stride, *dilation)))]
+'''
+
+_COLUMNS = '''
+def columns(x, kernel, stride, padding, dilation, groups):
+    """The same windows, one row each, by group: [N, G, C / G, prod(out), prod(kernel)]."""
+    x = windows(x, kernel, stride, padding, dilation)
+    n, c, out = x.shape[0], x.shape[1], x.shape[2 : 2 + len(kernel)]
+    return x.reshape(n, groups, c // groups, math.prod(out), math.prod(kernel)), out
+'''
+
+_CONV = '''
+def conv(x, w, stride, padding, dilation, groups=1):
+    """The convolution of x [N, C, *space] with w [O, C / G, *kernel]: [N, O, *out]."""
+    rows, out = columns(x, w.shape[2:], stride, padding, dilation, groups)
+    w = w.reshape(groups, w.shape[0] // groups, w.shape[1], math.prod(w.shape[2:]))
+    y = np.einsum("ngchk,gock->ngoh", rows, w, optimize=True)
+    return y.reshape(x.shape[0], groups * w.shape[1], *out)
+'''
+
+_CONV_TRANSPOSE = '''
+def conv_transpose(y, w, space, stride, padding, dilation, groups=1):
+    """The adjoint of ``conv`` in x: y [N, O, *out], w [O, C / G, *kernel] -> [N, C, *space]."""
+    n, kernel = y.shape[0], w.shape[2:]
+    wide = tuple(s + 2 * p for s, p in zip(space, padding))
+    places = np.arange(math.prod(wide)).reshape(1, 1, *wide)
+    places, out = columns(places, kernel, stride, (0,) * len(space), dilation, 1)
+    y = y.reshape(n, groups, y.shape[1] // groups, math.prod(out))
+    w = w.reshape(groups, w.shape[0] // groups, w.shape[1], math.prod(kernel))
+    x = np.zeros((n, groups * w.shape[2], math.prod(wide)), y.dtype)
+    rows = np.einsum("ngoh,gock->ngchk", y, w, optimize=True)
+    np.add.at(x, (..., places[0, 0, 0]), rows.reshape(n, groups * w.shape[2], *rows.shape[3:]))
+    inner = (slice(p, p + s) for s, p in zip(space, padding))
+    return x.reshape(n, groups * w.shape[2], *wide)[(..., *inner)]
+'''
+
+_CONV_WEIGHT = '''
+def conv_weight(x, y, kernel, stride, padding, dilation, groups=1):
+    """The adjoint of ``conv`` in w: x [N, C, *space], y [N, O, *out] -> [O, C / G, *kernel]."""
+    rows, out = columns(x, kernel, stride, padding, dilation, groups)
+    y = y.reshape(y.shape[0], groups, y.shape[1] // groups, math.prod(out))
+    w = np.einsum("ngchk,ngoh->gock", rows, y, optimize=True)
+    return w.reshape(groups * w.shape[1], w.shape[2], *kernel)
+'''
+
+HELPERS: dict[str, str] = {
+    "index_add": _INDEX_ADD,
+    "scatter_add": _SCATTER_ADD,
+    "logdet": _LOGDET,
+    "windows": _WINDOWS,
+    "columns": _COLUMNS,
+    "conv": _CONV,
+    "conv_transpose": _CONV_TRANSPOSE,
+    "conv_weight": _CONV_WEIGHT,
+}
+"""Each by its name, after those that it calls."""
+
+
+def needed(code: str) -> list[str]:
+    """The definitions that ``code`` needs, in order."""
+    found: set[str] = set()
+    pending = [code]
+    while pending:
+        calls = {n.id for n in ast.walk(ast.parse(pending.pop())) if isinstance(n, ast.Name)} & HELPERS.keys()
+        pending += [HELPERS[name] for name in calls - found]
+        found |= calls
+    return [text.strip() for name, text in HELPERS.items() if name in found]
