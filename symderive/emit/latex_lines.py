@@ -94,6 +94,6 @@ def lay_out(left: str, sides: Sequence[Sequence[str]], widest: float = WIDEST) -
 
 def aligned(lines: Sequence[str]) -> str:
     """Lines one below the other, aligned at their marks; one line stands by itself."""
-    if len(lines) == 1:
-        return lines[0].replace("&", "", 1)
+    if len(lines) <= 1:
+        return "".join(lines).replace("&", "", 1)
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from sympy import Expr
 
+from symderive.spec.functions import FUNCTIONS
+
 if TYPE_CHECKING:
     from symderive.algebra.program import Derivation, Program
     from symderive.spec.model import Spec
@@ -133,6 +135,13 @@ class Notation:
         """The LaTeX of a name without indices."""
         found = self.symbol(name)
         return found.array() if self.rank(name) else found.plain()
+
+    def pattern(self, function: str) -> str:
+        r"""The LaTeX of an element-wise function; the sigmoid is a word where :math:`\sigma` is a name."""
+        latex = FUNCTIONS[function].latex
+        if any(found.base == r"\sigma" for found in self._symbols.values()):  # type: ignore[attr-defined]
+            return latex.replace(r"\sigma", r"\mathrm{{sigmoid}}")
+        return latex
 
     def rank(self, name: str) -> int | None:
         """The number of axes of a name's tensor; 0 for a number; None where nothing is known of it."""

@@ -133,16 +133,10 @@ class Printer:
         given = [*arguments, *(Number(Fraction(text)) for text in missing)]
         printers = [self, *(self.script for _ in given[1:])]
         texts = [printer.text(node, least) for printer, node in zip(printers, given, strict=True)]
-        pattern = row.latex
-        if "sigmoid" in name and self._means_sigma():
-            pattern = pattern.replace(r"\sigma", r"\mathrm{{sigmoid}}")
+        pattern = self.notation.pattern(name)
         if is_tall(texts[0]):
             pattern = pattern.replace("(", r"\left(").replace(")", r"\right)")
         return Tex(pattern.format(*texts), level)
-
-    def _means_sigma(self) -> bool:
-        names = (*self.notation.shapes, *self.notation.numbers)
-        return any(self.notation.symbol(name).base == r"\sigma" for name in names)
 
     def applied(self, head: str, arguments: Sequence[str]) -> Tex:
         """A function written in front of its arguments."""
