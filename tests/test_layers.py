@@ -15,8 +15,8 @@ LAYERS = ("errors", "spec", "algebra", "lower", "emit", "check", "report", "cli"
 HEIGHT = {name: height for height, name in enumerate(LAYERS)} | {
     "catalogue": 0,  # where the specs lie: for the reader of specs and the commands
     "claims": LAYERS.index("check"),  # beside the checks
-    "api": LAYERS.index("report") + 0.5,  # the pipeline, over everything but the commands
-    "__init__": LAYERS.index("report") + 0.6,
+    "api": LAYERS.index("check") + 0.5,  # the pipeline, which reports and commands are about
+    "__init__": LAYERS.index("check") + 0.6,
     "__main__": LAYERS.index("cli") + 1,
 }
 TORCH = ("check", "report")

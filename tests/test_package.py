@@ -22,7 +22,9 @@ def test_every_package_is_installed():
 
 
 def test_the_constraints_pin_every_dependency():
-    pinned = {line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().splitlines()
+    }
     project = PROJECT["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
     names = {w.split(">")[0].split("<")[0].lower().replace("_", "-") for w in wanted}

@@ -52,7 +52,9 @@ def _attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tenso
 
 
 def _native_attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
-    return F.scaled_dot_product_attention(Q[None, None], K[None, None], V[None, None], is_causal=True, scale=SCALE)[0, 0]
+    return F.scaled_dot_product_attention(Q[None, None], K[None, None], V[None, None], is_causal=True, scale=SCALE)[
+        0, 0
+    ]
 
 
 CASES = (

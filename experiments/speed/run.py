@@ -1,7 +1,7 @@
 """Prints the table of ratios, each pair measured side by side in this run; ``--out`` also writes results.{json,md}.
 
-    python experiments/speed/run.py
-    python experiments/speed/run.py --only emitted --repeats 50
+python experiments/speed/run.py
+python experiments/speed/run.py --only emitted --repeats 50
 """
 
 from __future__ import annotations

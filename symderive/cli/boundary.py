@@ -21,7 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from symderive.cli.app import app
 
     def run() -> int:
-        status = app.main(args=None if arguments is None else list(arguments), prog_name="symderive", standalone_mode=False)
+        status = app.main(
+            args=None if arguments is None else list(arguments), prog_name="symderive", standalone_mode=False
+        )
         if sys.stdout is not None:
             sys.stdout.flush()
         return status if isinstance(status, int) else 0

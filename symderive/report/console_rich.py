@@ -16,9 +16,11 @@ from rich.text import Text
 from symderive.report import document as d
 
 THEME = "ansi_dark"
-CELLS = {"pass": "green", "fail": "bold red", "error": "bold red", "skip": "yellow", "right": "green"} | dict.fromkeys(
-    ("wrong", "invalid"), "bold red"
-) | {"conditional": "yellow"}
+CELLS = (
+    {"pass": "green", "fail": "bold red", "error": "bold red", "skip": "yellow", "right": "green"}
+    | dict.fromkeys(("wrong", "invalid"), "bold red")
+    | {"conditional": "yellow"}
+)
 """The colour of a table's cell that holds just this word."""
 
 
@@ -63,13 +65,15 @@ def _formula(block: d.Formula) -> RenderableType:
 
 @rendered.register
 def _step(block: d.StepLine) -> RenderableType:
-    head = Text(f"{block.number:>4}. ", style="dim") + Text(block.rule, style="yellow") + Text(f": {block.text}")
+    head = Text(f"{block.number:>4}. ", style="dim") + Text(block.text) + Text(f" [{block.rule}]", style="yellow")
     return Group(head, Padding(_math(block.formula), (0, 0, 0, 8)))
 
 
 @rendered.register
 def _code(block: d.Code) -> RenderableType:
-    return Padding(Syntax(block.text.rstrip("\n"), block.language, theme=THEME, background_color="default"), (0, 0, 0, 4))
+    return Padding(
+        Syntax(block.text.rstrip("\n"), block.language, theme=THEME, background_color="default"), (0, 0, 0, 4)
+    )
 
 
 @rendered.register

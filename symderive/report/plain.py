@@ -41,7 +41,7 @@ def _formula(block: d.Formula) -> str:
 
 @plain_text.register
 def _step(block: d.StepLine) -> str:
-    return f"{block.number:>4}. {block.rule}: {block.text}\n" + _indented(block.formula, 8)
+    return f"{block.number:>4}. {block.text} [{block.rule}]\n" + _indented(block.formula, 8)
 
 
 @plain_text.register

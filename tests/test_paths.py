@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symderive.catalogue import catalogue, folder
-from symderive.cli.paths import spec_path, spec_paths
+from symderive.catalogue import catalogue, folder, spec_path, spec_paths
 from symderive.errors import SymderiveError
 
 

@@ -1,0 +1,273 @@
+"""The pipeline as a Python interface: load a spec, derive it, look at it in any form, check it.
+
+Nothing here imports torch before something is checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import symderive.check as check
+from symderive.algebra import program
+from symderive.catalogue import spec_path
+from symderive.errors import SpecError, SymderiveError
+from symderive.spec import model
+from symderive.spec.format import to_text
+
+if TYPE_CHECKING:
+    from symderive.emit.latex_names import Notation
+    from symderive.lower.plan import Plan
+
+__all__ = ["FORMATS", "Derivation", "Gradient", "Spec", "SymderiveError", "check", "derive", "load"]
+
+
+@dataclass(frozen=True)
+class Spec(model.Spec):
+    """One op, as :func:`load` reads it: see :class:`symderive.spec.model.Spec` for what it holds."""
+
+
+def load(path: str | PathLike[str]) -> Spec:
+    """The spec in a file, or the catalogue's spec of that name. Raises ``SymderiveError`` where it cannot be used."""
+    from symderive.spec import load as read
+
+    return _own(read(spec_path(fspath(path))))
+
+
+def loads(text: str, name: str | None = None) -> Spec:
+    """The spec in a text."""
+    from symderive.spec import loads as read
+
+    return _own(read(text, name))
+
+
+def _own(spec: model.Spec) -> Spec:
+    return Spec(**{f.name: getattr(spec, f.name) for f in fields(model.Spec)})
+
+
+def derive(spec: model.Spec | str | PathLike[str], *, wrt: tuple[str, ...] | None = None, order: int = 1) -> Derivation:
+    """The gradients of a spec with respect to ``wrt``, by default the spec's own.
+
+    Order 2 derives the spec of the gradients once more: a Hessian times the vector that is its upstream.
+    """
+    from symderive.algebra.derive import derive as differentiate
+
+    spec = spec if isinstance(spec, model.Spec) else load(spec)
+    derivation = Derivation(differentiate(spec if wrt is None else with_wrt(spec, wrt)))
+    for _ in range(order - 1):
+        derivation = Derivation(differentiate(loads(derivation.spec_text)))
+    return derivation
+
+
+def with_wrt(spec: model.Spec, names: tuple[str, ...]) -> model.Spec:
+    """The spec with other inputs to differentiate by, each a real input; what is said of the old ones is dropped."""
+    import difflib
+
+    real = [i.name for i in spec.inputs if i.is_real]
+    for name in names:
+        if name in real:
+            continue
+        near = difflib.get_close_matches(name, real, n=1)
+        known = f"did you mean {near[0]}?" if near else f"the real inputs are {', '.join(real)}"
+        what = "holds no real numbers" if name in (i.name for i in spec.inputs) else "is no input"
+        raise SpecError(f"cannot differentiate {spec.name} by '{name}': it {what}", hint=known)
+    clash = next((n for n in names if f"d{n}" in spec.shapes), None)
+    if clash is not None:
+        raise SpecError(f"the gradient of {clash} would be called d{clash}, which is a tensor of {spec.name}")
+    return replace(spec, wrt=tuple(dict.fromkeys(names)))
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The gradient of the outputs by one input, in every form. In a notebook it displays as mathematics."""
+
+    derivation: Derivation = field(repr=False)
+    core: program.Gradient = field(repr=False)
+    name: str
+
+    @property
+    def tensor(self) -> str:
+        """What it is called: ``dW``."""
+        return self.core.tensor
+
+    @property
+    def index(self) -> str:
+        """Its equation in index form, ``dW[j, k] = sum[i](dy[i, j] * x[i, k])``."""
+        return to_text(self.core.index)
+
+    @property
+    def array(self) -> str | None:
+        """Its array form, ``dW = dy.T @ x``, helpers first; None where there is none."""
+        return self.derivation.array_form(self.tensor)
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """Its axes, those of the input: ``("J", "K")``."""
+        return shape_names(self.derivation.spec.shapes[self.name])
+
+    @property
+    def saves(self) -> tuple[str, ...]:
+        """What its formulas read of the forward."""
+        return self.core.saves
+
+    @property
+    def steps(self) -> tuple[program.Step, ...]:
+        """The derivation, step by step."""
+        return self.core.steps
+
+    @property
+    def zero(self) -> bool:
+        """Whether no output depends on the input."""
+        return self.core.zero
+
+    def latex(self, form: str = "index") -> str:
+        """Its LaTeX, of the ``index`` form or of the ``array`` form."""
+        from symderive.emit import latex
+
+        if form == "index":
+            return latex.statement_latex(self.core.index, self.derivation.notation)
+        if self.array is None:
+            raise SymderiveError(f"{self.tensor} has no array form")
+        return latex.array_latex(self.array, self.derivation.notation)
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex()}$$"
+
+    def __str__(self) -> str:
+        return self.index if self.array is None else self.array
+
+    def document(self) -> dict[str, Any]:
+        """The gradient as JSON data."""
+        from symderive.emit import latex
+
+        notation = self.derivation.notation
+        return {
+            "index": self.index,
+            "array": self.array,
+            "latex_index": self.latex(),
+            "latex_array": None if self.array is None else self.latex("array"),
+            "shape": list(self.shape),
+            "saves": list(self.saves),
+            "steps": [
+                {"rule": s.rule, "latex": latex.statement_latex(s.after, notation), "text": s.text} for s in self.steps
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The gradients of a spec, and every form in which they can be written."""
+
+    core: program.Derivation = field(repr=False)
+
+    @property
+    def spec(self) -> model.Spec:
+        """What was derived."""
+        return self.core.spec
+
+    @cached_property
+    def gradients(self) -> Mapping[str, Gradient]:
+        """The gradients, by the name of the input."""
+        return {name: Gradient(self, core, name) for name, core in self.core.gradients.items()}
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """What the forward keeps for the backward."""
+        return self.core.saved
+
+    @cached_property
+    def notation(self) -> Notation:
+        """How names print in LaTeX."""
+        from symderive.emit.latex_names import Notation
+
+        return Notation.of_derivation(self.core)
+
+    @cached_property
+    def plans(self) -> tuple[Plan, Plan]:
+        """The array operations of the forward and of the backward."""
+        from symderive.lower import lower
+
+        return lower(self.core.forward), lower(self.core.backward)
+
+    @cached_property
+    def torch(self) -> str:
+        """An importable module with ``forward`` and ``backward`` in PyTorch."""
+        return self._module("torch")
+
+    @cached_property
+    def numpy(self) -> str:
+        """An importable module with ``forward`` and ``backward`` in NumPy."""
+        return self._module("numpy")
+
+    def _module(self, library: str) -> str:
+        from symderive.emit.module import functions_module
+
+        return functions_module(self.core, *self.plans, library)
+
+    @cached_property
+    def spec_text(self) -> str:
+        """The gradients as a spec, which can be read, checked and differentiated again."""
+        from symderive.emit.gradient_spec import gradient_spec
+
+        return gradient_spec(self.core)
+
+    def equations(self) -> list[str]:
+        """Every equation of the backward in index form, as formulas print it."""
+        from symderive.algebra.derive import spec_letters
+        from symderive.algebra.unbuild import statement
+
+        letters = spec_letters(self.spec, self.core.forward)
+        return [to_text(statement(e, letters)) for e in self.core.display.equations]
+
+    def array_lines(self) -> list[str]:
+        """Every line of the backward in array form, as formulas print it."""
+        return [line for lines in self._array_lines.values() for line in lines]
+
+    def array_form(self, tensor: str) -> str | None:
+        """The lines of array form that define a tensor of the backward, helpers first."""
+        lines = self._array_lines.get(tensor)
+        return None if lines is None else "\n".join(lines)
+
+    @cached_property
+    def _array_lines(self) -> Mapping[str, list[str]]:
+        try:
+            from symderive.emit.arrays import array_lines
+        except ImportError:
+            return {}
+        from symderive.lower import lower
+
+        return array_lines(lower(self.core.display))
+
+    def json(self) -> str:
+        """The document of ``derive --format json``."""
+        document = {
+            "version": 1,
+            "spec": self.spec.name,
+            "output": self.spec.outputs[0] if len(self.spec.outputs) == 1 else list(self.spec.outputs),
+            "gradients": {name: g.document() for name, g in self.gradients.items()},
+            "torch": self.torch,
+        }
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+    def __iter__(self) -> Iterator[Gradient]:
+        return iter(self.gradients.values())
+
+
+def shape_names(shape: model.Shape) -> tuple[str, ...]:
+    """The axes of a shape as a spec writes them."""
+    from symderive.spec.size_text import size_text
+
+    return tuple(size_text(axis) for axis in shape)
+
+
+FORMATS: Mapping[str, Callable[[Derivation], str]] = {
+    "torch": lambda d: d.torch,
+    "numpy": lambda d: d.numpy,
+    "spec": lambda d: d.spec_text,
+    "json": lambda d: d.json(),
+}
+"""The forms of a derivation that are one text."""

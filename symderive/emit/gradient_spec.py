@@ -1,0 +1,128 @@
+"""The gradient of a spec as a spec: the forward that it reads, then the backward, with ``grad_x`` for ``dx``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+
+from sympy import Expr
+
+from symderive.algebra import nodes
+from symderive.algebra.derive import spec_letters
+from symderive.algebra.nodes import Index
+from symderive.algebra.program import Derivation, Equation
+from symderive.algebra.unbuild import Letters, Writer
+from symderive.errors import SpecError
+from symderive.spec import model, syntax
+from symderive.spec.write import spec_text
+
+PREFIX = "grad_"
+
+
+def gradient_spec(derivation: Derivation) -> str:
+    """The text of the spec ``<name>_grad``, whose outputs are the gradients; it can be read and differentiated again."""
+    spec = derivation.spec
+    letters = spec_letters(spec, derivation.forward)
+    backward = [model_equation(e, letters) for e in derivation.backward.equations]
+    names = _new_names(derivation, backward)
+    upstreams = [model.Input(names[u], spec.shapes[o]) for u, o in zip(derivation.upstreams, spec.outputs, strict=True)]
+    forward = _read_by(spec.equations, backward)
+    inputs = [*_kept(spec, [*forward, *backward]), *upstreams]
+    return spec_text(
+        f"{spec.name}_grad",
+        inputs,
+        [*forward, *(rename_tensors(e, names) for e in backward)],
+        outputs=[names[f"d{w}"] for w in spec.wrt],
+        wrt=[i.name for i in inputs if i.name in spec.wrt or i in upstreams],
+        sizes=spec.sizes,
+        constants=spec.constants,
+        indices=spec.indices,
+        title=f"Gradient of: {spec.title}" if spec.title else "",
+        source=f"derived from {spec.name}",
+    )
+
+
+class _Recorder(Writer):
+    """A writer that remembers the extent of every letter that it has used."""
+
+    def __init__(self, letters: Letters, used: dict[str, Expr]) -> None:
+        super().__init__(letters, used)
+        self.seen = dict(used)
+
+    def open(self, binder: nodes.Binder) -> tuple[Expr, tuple[Index, ...]]:
+        body, opened = super().open(binder)
+        self.seen |= {i.name: i.extent for i in opened}
+        return body, opened
+
+
+def model_equation(equation: Equation, letters: Letters) -> model.Equation:
+    """An equation of the algebra as one of the language, with the range of every index."""
+    writer = _Recorder(letters, {i.name: i.extent for i in equation.indices})
+    right = writer.write(equation.right)
+    return model.Equation(equation.tensor, tuple(i.name for i in equation.indices), right, writer.seen)
+
+
+def rename_tensors(equation: model.Equation, names: Mapping[str, str]) -> model.Equation:
+    """The equation with other names for some tensors."""
+    right = _renamed(equation.right, names)
+    assert isinstance(right, syntax.Node)
+    return replace(equation, tensor=names.get(equation.tensor, equation.tensor), right=right)
+
+
+def _renamed(value: object, names: Mapping[str, str]) -> object:
+    if isinstance(value, tuple):
+        return tuple(_renamed(v, names) for v in value)
+    if not isinstance(value, syntax.Node):
+        return value
+    parts = {f.name: _renamed(getattr(value, f.name), names) for f in fields(value)}
+    if isinstance(value, syntax.Access):
+        parts["tensor"] = names.get(value.tensor, value.tensor)
+    elif isinstance(value, syntax.Name):
+        parts["id"] = names.get(value.id, value.id)
+    return type(value)(**parts)  # type: ignore[arg-type]
+
+
+def _new_names(derivation: Derivation, backward: Iterable[model.Equation]) -> dict[str, str]:
+    """``dx`` becomes ``grad_x``, for the upstreams and everything that the backward defines."""
+    spec = derivation.spec
+    derived = [*derivation.upstreams, *(e.tensor for e in backward)]
+    names = {d: PREFIX + d.removeprefix("d") for d in derived}
+    taken = {*spec.shapes, *spec.constants, *spec.sizes}
+    for old, new in names.items():
+        if new in taken:
+            raise SpecError(
+                f"the gradient of {spec.name} cannot be written as a spec: {old} would be called {new}, which is taken",
+                hint=f"rename {new}",
+            )
+    return names
+
+
+def _reads(equation: model.Equation) -> set[str]:
+    nodes_ = list(equation.right.walk())
+    return {n.tensor for n in nodes_ if isinstance(n, syntax.Access)} | {
+        n.id for n in nodes_ if isinstance(n, syntax.Name)
+    }
+
+
+def _read_by(forward: Iterable[model.Equation], backward: Iterable[model.Equation]) -> list[model.Equation]:
+    """The equations of the forward that the backward needs, directly or through others."""
+    wanted = set().union(*(_reads(e) for e in backward))
+    needed = []
+    for equation in reversed(list(forward)):
+        if equation.tensor in wanted:
+            needed.append(equation)
+            wanted |= _reads(equation)
+    return needed[::-1]
+
+
+def _kept(spec: model.Spec, equations: Iterable[model.Equation]) -> list[model.Input]:
+    """The inputs that the gradient reads, and those that alone tell a size."""
+    read = set().union(*(_reads(e) for e in equations))
+    kept = [i for i in spec.inputs if i.name in read]
+    known = {s for i in kept for n in i.shape for s in n.free_symbols}
+    for given in spec.inputs:
+        symbols = {s for n in given.shape for s in n.free_symbols}
+        if given not in kept and not symbols <= known:
+            kept.append(given)
+            known |= symbols
+    return sorted(kept, key=spec.inputs.index)

@@ -1,0 +1,113 @@
+"""A derivation as a person reads it: the forward, every step like a worked example, every gradient in every form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from symderive.api import Derivation, Gradient
+from symderive.report.document import Block, Code, Formula, Heading, Prose, StepLine, Table
+from symderive.spec import model
+from symderive.spec.format import to_text
+from symderive.spec.size_text import shape_text
+from symderive.spec.write import equation_statement
+
+
+def mathematics(derivation: Derivation) -> Iterator[Block]:
+    """Everything about a derivation that needs no torch, in the order in which it is read."""
+    yield from forward_blocks(derivation.spec)
+    yield from step_blocks(derivation)
+    yield from gradient_blocks(derivation)
+    yield from code_blocks(derivation)
+
+
+def forward_blocks(spec: model.Spec) -> Iterator[Block]:
+    """What is differentiated, and where it is from."""
+    yield Heading(f"{spec.name}: {spec.title}" if spec.title else spec.name, 1)
+    if spec.source:
+        yield Prose(f"Source: {spec.source}")
+    if spec.notes:
+        yield Prose(spec.notes)
+    yield Heading("Forward")
+    yield Table((), tuple(_input_row(i, spec) for i in spec.inputs))
+    for equation in spec.equations:
+        yield Formula(to_text(equation_statement(equation)))
+
+
+def _input_row(given: model.Input, spec: model.Spec) -> tuple[str, ...]:
+    said = [
+        "class ids" if given.index is not None else "",
+        "truth values" if given.boolean else "",
+        f"assumed {', '.join(given.assume)}" if given.assume else "",
+        "differentiated" if given.name in spec.wrt else "",
+    ]
+    return f"  {given.name}", shape_text(given.shape), ", ".join(s for s in said if s)
+
+
+def step_blocks(derivation: Derivation) -> Iterator[Block]:
+    """The derivation of each gradient, step by step."""
+    yield Heading("Derivation")
+    sole = derivation.spec.outputs[0]
+    if len(derivation.spec.outputs) == 1 and not derivation.spec.shapes[sole]:
+        yield Prose(f"{sole} is the only output, and a scalar: d{sole} = 1.")
+    for gradient in derivation:
+        yield Heading(_headline(gradient), 3)
+        for number, step in enumerate(gradient.steps, 1):
+            yield StepLine(number, step.rule, step.text, to_text(step.after))
+
+
+def _headline(gradient: Gradient) -> str:
+    """``dW = dL/dW, the gradient by W``; an output that is no scalar is contracted with its upstream."""
+    spec = gradient.derivation.spec
+    upstream = [f"d{o}" for o in spec.outputs if spec.shapes[o] or len(spec.outputs) > 1]
+    given = f" for the upstream {' and '.join(upstream)}" if upstream else ""
+    return f"{gradient.tensor}, the gradient of {' and '.join(spec.outputs)} by {gradient.name}{given}"
+
+
+def gradient_blocks(derivation: Derivation) -> Iterator[Block]:
+    """Every gradient in index form and in array form, and what it reads of the forward."""
+    spec = derivation.spec
+    yield Heading("Gradients")
+    helpers = [e for e in derivation.equations() if _defined(e).removeprefix("d") not in derivation.gradients]
+    for line in helpers:
+        tensor = _defined(line)
+        yield Formula(line, "index")
+        yield from _array(derivation, tensor)
+    for gradient in derivation:
+        yield Formula(f"{gradient.tensor} {shape_text(spec.shapes[gradient.name])}{_reads(gradient)}")
+        if gradient.zero:
+            yield Formula(f"{' and '.join(spec.outputs)} does not depend on {gradient.name}", depth=1)
+        yield Formula(gradient.index, "index", 1)
+        yield from _array(derivation, gradient.tensor, 1)
+    unconstrained = [i for i in spec.inputs if i.name in spec.wrt and set(i.assume) & CONSTRAINED]
+    for given in unconstrained:
+        kinds = ", ".join(a for a in given.assume if a in CONSTRAINED)
+        yield Prose(f"{given.name} is {kinds}; its gradient is taken entry by entry, as if it were not.")
+
+
+CONSTRAINED = {"one_hot", "simplex", "symmetric", "spd", "binary"}
+"""Assumptions that tie the entries of an input to each other, or to a few values."""
+
+
+def _reads(gradient: Gradient) -> str:
+    return f", reads {', '.join(gradient.saves)} of the forward" if gradient.saves else ""
+
+
+def _array(derivation: Derivation, tensor: str, depth: int = 0) -> Iterator[Block]:
+    form = derivation.array_form(tensor)
+    yield Formula("none" if form is None else form, "array", depth)
+
+
+def _defined(line: str) -> str:
+    """The tensor that a line defines."""
+    return line.split(" = ", 1)[0].split("[", 1)[0]
+
+
+def code_blocks(derivation: Derivation) -> Iterator[Block]:
+    """The torch code, and what it saves."""
+    yield Heading("PyTorch")
+    yield Code(derivation.torch)
+    yield Prose(f"Saved for the backward: {_listed(derivation.saved) or 'nothing'}.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
