@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sympy import Expr
+from sympy import Expr, Symbol
 
 from symderive.errors import SpecError
 from symderive.spec import syntax as s
@@ -20,8 +20,10 @@ from symderive.spec.format import to_text
 from symderive.spec.scope import Scope, Tensor
 from symderive.spec.size_text import size_text
 from symderive.spec.sizes import BATCH_SIZE, size_value
+from symderive.spec.substitute import replace_node, substitute
 
 MAX_POINTS = 3000
+MAX_BITS = 200
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 11, 13)
 _DRAWS = 160
 _KEPT = 24
@@ -34,7 +36,7 @@ def size_samples(
 ) -> list[dict[str, int]]:
     """Sizes to decide at: those given, and small ones at which every extent is at least 1."""
     names = sorted(names)
-    extents = [e for e in set(extents) if e != BATCH_SIZE and e.free_symbols]
+    extents = [e for e in set(extents) if e.free_symbols and not isinstance(e, Symbol)]
     draw = random.Random(1)
     drawn: Iterator[dict[str, int]] = itertools.chain(
         (dict.fromkeys(names, v) for v in _SMALL),
@@ -65,10 +67,23 @@ class Point:
         return 1 if expression == BATCH_SIZE else size_value(expression, self.numbers)
 
 
-def check_bounds(scope: Scope, ranges: Mapping[str, Expr], samples: Callable[[], Iterable[Mapping[str, int]]]) -> None:
+@dataclass
+class Budget:
+    """How much work may go into one spec: looks at an index position, and values tried one by one."""
+
+    looks: int = 30_000
+    points: int = 150_000
+
+
+def check_bounds(
+    scope: Scope,
+    ranges: Mapping[str, Expr],
+    samples: Callable[[], Iterable[Mapping[str, int]]],
+    budget: Budget,
+) -> None:
     """Raise where an unpadded access of the equation can leave an axis at one of the sizes."""
     suspects = [
-        (access, axis)
+        (access, axis, inline(access.indices[axis], scope.tensors))
         for access, padded in scope.accesses
         if not padded
         for axis, position in enumerate(access.indices)
@@ -80,9 +95,12 @@ def check_bounds(scope: Scope, ranges: Mapping[str, Expr], samples: Callable[[],
     for sizes in samples():
         numbers = {**sizes, **whole}
         point = Point(numbers, {n: _extent(e, numbers) for n, e in ranges.items()}, scope.tensors)
-        for access, axis in suspects:
+        for access, axis, position in suspects:
+            budget.looks -= 1
+            if budget.looks < 0:
+                return
             extent = point.extent(scope.tensors[access.tensor].shape[axis])
-            if (reached := leaves(access.indices[axis], extent, point)) is not None:
+            if (reached := leaves(position, extent, point, budget)) is not None:
                 raise _out_of_range(scope, ranges, (access, axis), sizes, reached)
 
 
@@ -126,7 +144,25 @@ def _last(extent: Expr) -> str:
     return size_text(extent - 1)
 
 
-def leaves(position: s.Node, extent: int, point: Point) -> int | None:
+def inline(position: s.Node, tensors: Mapping[str, Tensor], depth: int = 0) -> s.Node:
+    """The position with integer tensors replaced by what defines them, where that binds no index."""
+    if depth > 8:
+        return position
+    for node in position.walk():
+        if isinstance(node, s.Access) and (right := _definition(node, tensors)) is not None:
+            values = dict(zip(tensors[node.tensor].indices, node.indices, strict=True))
+            return inline(replace_node(position, node, substitute(right, values)), tensors, depth + 1)
+    return position
+
+
+def _definition(node: s.Access, tensors: Mapping[str, Tensor]) -> s.Node | None:
+    right = tensors[node.tensor].right
+    if right is None or any(isinstance(n, s.Binder) for n in right.walk()):
+        return None
+    return right
+
+
+def leaves(position: s.Node, extent: int, point: Point, budget: Budget) -> int | None:
     """A value outside 0..extent-1 that the position takes, or None."""
     terms = _terms(position, point)
     low, high = _sum_interval(terms, point)
@@ -139,8 +175,9 @@ def leaves(position: s.Node, extent: int, point: Point) -> int | None:
     count = 1
     for low, high in spans:
         count *= max(0, high - low + 1)
-    if count > MAX_POINTS:
+    if count > min(MAX_POINTS, budget.points):
         return None
+    budget.points -= count
     for values in itertools.product(*(range(low, high + 1) for low, high in spans)):
         reached = _at(position, dict(zip(variables, values, strict=True)), point)
         if reached is not None and not 0 <= reached < extent:
@@ -235,7 +272,7 @@ def _binary_interval(op: str, left: Interval, right: Interval) -> Interval:
         return 0, right[1] - 1
     if op == "//" and right[0] < 1:
         return WIDE
-    if op == "**" and (right[0] < 0 or right[1] > 16 or left[0] < 0):
+    if op == "**" and (right[0] < 0 or right[1] > 16 or left[0] < 0 or left[1].bit_length() > MAX_BITS):
         return WIDE
     corners = [_BINARY[op](a, b) for a in left for b in right]
     return min(corners), max(corners)
@@ -298,7 +335,7 @@ def _at(node: s.Node, values: Mapping[s.Node, int], point: Point) -> int | None:
     if isinstance(node, s.Name):
         return point.numbers.get(node.id)
     parts = [_at(child, values, point) for child in node.children()]
-    if any(p is None for p in parts):
+    if any(p is None or p.bit_length() > MAX_BITS for p in parts):
         return None
     return _apply(node, [p for p in parts if p is not None])
 

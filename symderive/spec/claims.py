@@ -14,6 +14,7 @@ from symderive.spec.source import Origin
 from symderive.spec.tokens import MAX_CHARACTERS
 
 MAX_BAD_LINES = 200
+MAX_ROWS = 500
 
 _QUIET = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#.*")
 _STATEMENT = re.compile(r"[A-Za-z_]\w*(\s*[\[(][^=]*[\])])?\s*=(?!=)")
@@ -27,13 +28,14 @@ def parse_lines(text: str, origin: Origin | None = None) -> tuple[tuple[s.Statem
     good: list[s.Statement] = []
     bad: list[BadLine] = []
     rows = text.split("\n")
+    quiet = [_QUIET.sub("", row) for row in rows]
     at = 0
     while at < len(rows):
-        if not _QUIET.sub("", rows[at]).strip():
+        if not quiet[at].strip():
             at += 1
             continue
         found: tuple[s.Statement, ...] | BadLine = BadLine("", NOWHERE)
-        for end in _ends(rows, at):
+        for end in _ends(quiet, at):
             found = _parse(rows, at, end, origin)
             if not isinstance(found, BadLine):
                 break
@@ -52,8 +54,8 @@ def _ends(rows: list[str], start: int) -> Iterator[int]:
     depth = 0
     cut = None
     end = len(rows)
-    for at in range(start, len(rows)):
-        row = _QUIET.sub("", rows[at])
+    for at in range(start, min(start + MAX_ROWS, len(rows))):
+        row = rows[at]
         if at > start and cut is None and _STATEMENT.match(row.lstrip()) and _indent(row) <= _indent(rows[start]):
             cut = at
         depth += sum(row.count(c) for c in "([") - sum(row.count(c) for c in ")]")

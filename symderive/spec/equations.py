@@ -9,7 +9,7 @@ from sympy import Expr
 
 from symderive.errors import Span, SpecError
 from symderive.spec import syntax as s
-from symderive.spec.bounds import check_bounds
+from symderive.spec.bounds import Budget, check_bounds
 from symderive.spec.format import to_text
 from symderive.spec.model import Equation, Input
 from symderive.spec.names import Namespace
@@ -71,7 +71,7 @@ class EquationReader:
             raise self._error("an equation has one '='", statement.sides[1].span, hint)
         indices = self._left_indices(statement.left)
         name = self._left_name(statement)
-        scope = Scope(self.names, dict(self.tensors), self.constants, later, list(indices), batched=self.batched)
+        scope = Scope(self.names, self.tensors, self.constants, later, list(indices), batched=self.batched)
         if indices[:1] == (s.BATCH,) and not self.batched:
             raise scope.no_batch(statement.left.span)
         kind = scope.kind(statement.right)
@@ -81,7 +81,16 @@ class EquationReader:
         ranges = infer_ranges(scope, [*free, *bound], self.declared)
         equation = Equation(name, indices, statement.right, ranges, span=statement.span)
         right = None if kind == REAL else statement.right
-        self.tensors[name] = Tensor(name, equation.shape, kind, None, kind == CONDITION, right, ranges, statement.span)
+        self.tensors[name] = Tensor(
+            name,
+            equation.shape,
+            kind,
+            truth=kind == CONDITION,
+            right=right,
+            indices=indices,
+            ranges=ranges,
+            span=statement.span,
+        )
         self.equations.append(equation)
         self.scopes.append(scope)
 
@@ -106,8 +115,9 @@ class EquationReader:
 
     def check(self, samples: Callable[[], list[dict[str, int]]]) -> None:
         """Raise where an unpadded access can leave its axis at one of the sizes."""
+        budget = Budget()
         for scope, equation in zip(self.scopes, self.equations, strict=True):
-            check_bounds(scope, equation.ranges, samples)
+            check_bounds(scope, equation.ranges, samples, budget)
 
 
 def _input_tensor(given: Input) -> Tensor:

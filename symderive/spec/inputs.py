@@ -16,6 +16,8 @@ from symderive.spec.shapes import SizeReader, exact_number
 from symderive.spec.size_text import shape_text
 from symderive.spec.sizes import BATCH_SIZE
 
+MAX_AXES = 32
+
 KEYS = ("shape", "grad", "index", "bool", "range", "assume")
 
 ASSUMPTIONS = {
@@ -70,6 +72,8 @@ class InputReader:
         """A list of size expressions, the first of which may be ``...``."""
         if not isinstance(value, Sequence):
             raise wrong(self.document, value, f"the shape of '{name}' must be a list", _SHAPE_HINT)
+        if len(value.items) > MAX_AXES:
+            raise self.error(f"'{name}' has {len(value.items):,} axes; at most {MAX_AXES}", value.span)
         shape: list[Expr] = []
         for item in value.items:
             entry = scalar(self.document, item, f"a size in the shape of '{name}'", _SHAPE_HINT)

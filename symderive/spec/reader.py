@@ -14,7 +14,7 @@ from symderive.errors import NOWHERE, Location, Span, SpecError
 from symderive.spec.source import Origin
 
 MAX_BYTES = 1_000_000
-MAX_EVENTS = 20_000
+MAX_EVENTS = 10_000
 MAX_DEPTH = 8
 _PLAIN_TAGS = (None, "!", "tag:yaml.org,2002:str")
 _NULLS = ("", "~", "null", "Null", "NULL")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from symderive.spec.reader import Document, Scalar, Value, read_document, read_t
 from symderive.spec.sections import read_cases, read_constants, read_indices, read_sizes
 from symderive.spec.shapes import SizeReader, solvable_sizes
 from symderive.spec.size_text import size_text
-from symderive.spec.sizes import BATCH_SIZE, size_value
+from symderive.spec.sizes import size_value
 
 KEYS = (
     "name",
@@ -96,7 +96,7 @@ class _Resolver:
         self.solvable(extents, places)
         given = [(_numbers(sizes), self.places.get("sizes")), *((_numbers(c), span) for c, span in cases)]
         self.positive(extents, given)
-        equations.check(lambda: size_samples(given[0][0], (g for g, _ in given), extents.all))
+        equations.check(cache(lambda: size_samples(given[0][0], [g for g, _ in given][:20], extents.all)))
         claims, bad = self.claims()
         return Spec(
             name,
@@ -212,10 +212,9 @@ class _Resolver:
 
     def positive(self, extents: _Extents, given: list[tuple[dict[str, int], Span | None]]) -> None:
         """Raise where an axis or a range has less than one entry at the sizes that the spec gives."""
+        derived = {e: (e, what, span) for e, what, span in chain(extents.inputs, extents.others) if e.args}
         for sizes, place in given:
-            for extent, what, span in chain(extents.inputs, extents.others):
-                if not extent.free_symbols or extent == BATCH_SIZE:
-                    continue
+            for extent, what, span in derived.values():
                 value = self.extent(extent, sizes, what, span)
                 if value < 1:
                     at = ", ".join(f"{n.name} = {sizes[n.name]}" for n in sorted(extent.free_symbols, key=str))

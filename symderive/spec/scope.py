@@ -29,8 +29,8 @@ _POSITIONS = ("argmax", "argmin")
 class Tensor:
     """What is known of a tensor: its shape, the kind of its entries, and for integers where their values lie.
 
-    ``upper`` is the size C of class ids in 0..C-1; ``right`` and ``ranges`` are those of the equation that
-    defines an integer tensor.
+    ``upper`` is the size C of class ids in 0..C-1; ``right``, ``indices`` and ``ranges`` are those of the equation
+    that defines an integer tensor.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Tensor:
     upper: Expr | None = None
     truth: bool = False
     right: s.Node | None = None
+    indices: tuple[str, ...] = ()
     ranges: Mapping[str, Expr] = field(default_factory=dict)
     span: Span = NOWHERE
 

@@ -15,6 +15,7 @@ from symderive.spec.reader import Document, Scalar, Sequence, Value, suggestion
 from symderive.spec.shapes import SizeReader, exact_number
 
 MAX_SIZE = 10**9
+MAX_CASES = 200
 
 Sizes = dict[str, "int | tuple[int, ...]"]
 
@@ -80,6 +81,8 @@ def read_cases(document: Document, value: Value | None, sizes: Mapping[str, obje
         return ()
     if not isinstance(value, Sequence):
         raise wrong(document, value, "cases must be a list of mappings", "as in `cases: [{N: 3, K: 5}]`")
+    if len(value.items) > MAX_CASES:
+        raise document.error(f"{len(value.items):,} cases; at most {MAX_CASES}", value.span)
     cases = []
     for item in value.items:
         entries = mapping(document, item, "a case", "as in `{N: 3, K: 5}`")

@@ -17,6 +17,8 @@ from symderive.spec.reader import Scalar
 from symderive.spec.sizes import BATCH_SIZE, size
 
 MAX_DIGITS = 1000
+MAX_TERMS = 64
+MAX_INTEGER = 10**12
 
 
 def exact_number(scalar: Scalar, what: str) -> Fraction:
@@ -71,7 +73,17 @@ class SizeReader:
 
     def read(self, scalar: Scalar) -> Expr:
         """The size expression that a scalar writes."""
-        return self._expression(parse_expression(scalar.text, scalar.origin))
+        node = parse_expression(scalar.text, scalar.origin)
+        self._bounded(node)
+        return self._expression(node)
+
+    def _bounded(self, node: s.Node) -> None:
+        """Refuse what multiplies out to more than MAX_TERMS terms, or has large numbers."""
+        if _terms(node) > MAX_TERMS:
+            raise self._error("this size expression is too large", node.span, f"at most {MAX_TERMS} terms")
+        for part in node.walk():
+            if isinstance(part, s.Number) and part.value > MAX_INTEGER:
+                raise self._error("this number is too large for a size", part.span, f"at most {MAX_INTEGER:,}")
 
     def _expression(self, node: s.Node) -> Expr:
         """A size expression: integers, sizes, integer constants, ``+ - * // %``."""
@@ -120,9 +132,25 @@ class SizeReader:
             return floor(left / right)
         if node.op == "%":
             return Mod(left, right)
-        if right > 8:
-            raise self._error("a power above 8 in a size expression", node.span)
         return left**right
+
+
+def _terms(node: s.Node) -> int:
+    """How many terms a size expression has at most when it is multiplied out."""
+    if isinstance(node, s.Binary):
+        left, right = _terms(node.left), _terms(node.right)
+        if node.op == "*":
+            return min(left * right, MAX_TERMS + 1) if max(left, right) > 1 else _factors(node)
+        if node.op == "**":
+            power = int(node.right.value) if isinstance(node.right, s.Number) else MAX_TERMS
+            return MAX_TERMS + 1 if power > 8 or not isinstance(node.left, s.Name | s.Number) else 1
+        return left + right
+    return sum(_terms(child) for child in node.children()) or 1
+
+
+def _factors(node: s.Node) -> int:
+    """1, or too many where a product has more factors than a size needs."""
+    return 1 if sum(1 for _ in node.walk()) < MAX_TERMS else MAX_TERMS + 1
 
 
 def solvable_sizes(extents: Iterable[Expr]) -> set[str]:

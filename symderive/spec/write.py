@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 from sympy import Expr
 
@@ -16,6 +15,7 @@ from symderive.spec.format import number_text, to_text
 from symderive.spec.model import Equation, Input, Shape
 from symderive.spec.ranges import equal_sizes
 from symderive.spec.size_text import shape_text, size_text
+from symderive.spec.substitute import rename
 
 _PLAIN = re.compile(r"[A-Za-z0-9(][^:#{}\[\],&*!|>'\"%@`\n\t\\]*[^:#{}\[\],&*!|>'\"%@`\s\\]\Z|[A-Za-z0-9]\Z")
 _LETTERS = "ijklmnpqrstuvwabcefghoxyz"
@@ -153,24 +153,9 @@ def _infers(
 
 def rename_indices(equation: Equation, letters: Mapping[str, str]) -> Equation:
     """The equation with other letters for some of its indices."""
-    right = _renamed(equation.right, letters)
-    assert isinstance(right, s.Node)
     return replace(
         equation,
         indices=tuple(letters.get(i, i) for i in equation.indices),
-        right=right,
+        right=rename(equation.right, letters),
         ranges={letters.get(i, i): e for i, e in equation.ranges.items()},
     )
-
-
-def _renamed(value: object, letters: Mapping[str, str]) -> object:
-    if isinstance(value, s.Name):
-        return replace(value, id=letters.get(value.id, value.id))
-    if isinstance(value, tuple):
-        return tuple(_renamed(v, letters) for v in value)
-    if isinstance(value, s.Node):
-        parts: dict[str, Any] = {f.name: _renamed(getattr(value, f.name), letters) for f in fields(value)}
-        if isinstance(value, s.Binder):
-            parts["indices"] = tuple(letters.get(i, i) for i in value.indices)
-        return type(value)(**parts)
-    return value
