@@ -1,0 +1,209 @@
+"""What a written derivation consists of, in order, whatever it is written as: Markdown or LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from symderive.algebra.derive import spec_letters
+from symderive.algebra.program import Derivation, Gradient, Step
+from symderive.algebra.unbuild import resolved
+from symderive.emit.code_math import code_latex
+from symderive.emit.latex import array_latex, equation_latex, input_latex, statement_latex
+from symderive.emit.latex_lines import aligned, measure
+from symderive.emit.latex_names import Notation
+from symderive.errors import UnsupportedError
+
+ArrayForms = Mapping[str, str | None]
+"""The array form of each gradient by the name of its input: lines of text, or None where it has none."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; level 1 is the title."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A sentence or two; code in it stands between backticks. ``lead`` are the words that it opens with, set bold."""
+
+    text: str
+    lead: str = ""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A displayed formula, in LaTeX."""
+
+    latex: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Source code in Python."""
+
+    text: str
+
+
+Block = Heading | Prose | Formula | Code
+
+_NOTES = (
+    (
+        r"\ell",
+        "ℓ is any scalar function of {outputs}; its derivative by {outputs} is the upstream gradient, {upstreams}.",
+    ),
+    (r"\ldots", "The dots stand for all leading batch axes, which act as one index."),
+    (r"\mathrm{pad}", "pad reads 0, or the value at its foot, outside of the range of its tensor."),
+    (r"\mathbf{1}[", "A bold 1 before a condition in square brackets is 1 where the condition holds, else 0."),
+    (
+        r"\mathrm{d} ",
+        "Upright d's mark what an output has received in all: from the caller and from what else uses it.",
+    ),
+    (
+        r"\odot",
+        "A circled dot multiplies entry by entry; functions, quotients and powers of arrays go entry by entry too.",
+    ),
+    (r"\text{axis", "An operator's foot names the axis that it goes along, counted from 0, or from the end by -1, -2."),
+    (r"\text{keep}", "Where it says keep, the reduced axis stays, with one entry."),
+    (r"\mathrm{new}", "A new axis has one entry, and broadcasts."),
+    (r"\mathrm{stop}", "stop(x) is x, but no gradient flows through it."),
+)
+"""What a reader needs to know where a piece of LaTeX occurs."""
+
+
+def writeup(derivation: Derivation, array_forms: ArrayForms | None = None, torch_code: str = "") -> list[Block]:
+    """The derivation as blocks: what is differentiated, each gradient step by step, and the code that computes it.
+
+    ``array_forms`` are the matrix forms to show, ``torch_code`` is the emitted module.
+    """
+    notation = Notation.of_derivation(derivation)
+    spec = derivation.spec
+    body = [*_forward(derivation, notation)]
+    for name, gradient in derivation.gradients.items():
+        body += _gradient(derivation, gradient, notation, (array_forms or {}).get(name))
+    body += _code(derivation, notation, torch_code)
+    head: list[Block] = [Heading(spec.title or spec.name, 1)]
+    head += [Prose(text) for text in (f"Source: {spec.source}" if spec.source else "", spec.notes) if text]
+    return [*head, Prose(_conventions(derivation, body)), *body]
+
+
+def formulas(blocks: Sequence[Block]) -> list[str]:
+    """Every formula of a derivation, as LaTeX."""
+    return [block.latex for block in blocks if isinstance(block, Formula)]
+
+
+def _names(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def _conventions(derivation: Derivation, body: Sequence[Block]) -> str:
+    shown = "\n".join(formulas(body))
+    names = {"outputs": _names(derivation.spec.outputs), "upstreams": f"{_names(derivation.upstreams)} in code"}
+    notes = [note.format(**names) for marker, note in _NOTES if marker in shown]
+    return " ".join(["Indices count from 0.", *notes])
+
+
+def _forward(derivation: Derivation, notation: Notation) -> Iterator[Block]:
+    spec = derivation.spec
+    yield Heading("Forward")
+    yield Formula(_gathered([input_latex(given, notation) for given in spec.inputs]))
+    constants = [rf"{notation.text(name)} = {_constant(derivation, name)}" for name in spec.constants]
+    if constants:
+        yield Formula(_gathered(constants))
+    for equation in spec.equations:
+        yield Formula(equation_latex(equation, notation))
+    constrained = [given for given in spec.inputs if given.assume and given.name in spec.wrt]
+    for given in constrained:
+        yield Prose(
+            f"`{given.name}` is {_list(given.assume)}; its gradient is taken entry by entry as if it were free."
+        )
+
+
+def _list(words: Sequence[str]) -> str:
+    return ", ".join(word.replace("_", "-") for word in words)
+
+
+def _constant(derivation: Derivation, name: str) -> str:
+    from symderive.emit.latex import expression_latex
+    from symderive.spec.syntax import Number, Unary
+
+    value = derivation.spec.constants[name]
+    number = Number(abs(value))
+    return expression_latex(Unary("-", number) if value < 0 else number)
+
+
+def _gathered(parts: Sequence[str]) -> str:
+    """Short formulas side by side, over as many lines as they need."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and measure(lines[-1] + part) < 60:
+            lines[-1] += r", \quad " + part
+        else:
+            lines.append(part)
+    if len(lines) == 1:
+        return lines[0]
+    return "\\begin{gathered}\n" + " \\\\\n".join(lines) + "\n\\end{gathered}"
+
+
+def _gradient(derivation: Derivation, gradient: Gradient, notation: Notation, array: str | None) -> Iterator[Block]:
+    yield Heading(f"Gradient with respect to `{gradient.wrt}`")
+    if gradient.zero:
+        verb = "does" if len(derivation.spec.outputs) == 1 else "do"
+        yield Prose(f"{_names(derivation.spec.outputs)} {verb} not depend on `{gradient.wrt}`: its gradient is 0.")
+    for number, step in enumerate(gradient.steps, 1):
+        yield _step(number, step)
+        yield Formula(statement_latex(step.after, notation))
+    yield Prose("Index form:")
+    yield Formula(gradient_latex(derivation, gradient.wrt, notation))
+    if array:
+        yield Prose("Array form:")
+        yield Formula(array_latex(array, notation))
+    saved = (
+        f"Reads from the forward: {_names(gradient.saves)}." if gradient.saves else "Reads nothing from the forward."
+    )
+    yield Prose(saved)
+
+
+def _step(number: int, step: Step) -> Prose:
+    rule = step.rule.replace("_", " ")
+    text = step.text.removeprefix(f"{rule}: ").rstrip(".")
+    return Prose(f"{text[:1].upper()}{text[1:]}.", f"Step {number}, {rule}.")
+
+
+def gradient_latex(derivation: Derivation, name: str, notation: Notation | None = None) -> str:
+    """The index form of one gradient: the equations that it needs, its own last, one below the other."""
+    notation = notation or Notation.of_derivation(derivation)
+    gradient = derivation.gradients[name]
+    letters = spec_letters(derivation.spec, derivation.forward)
+    lines: list[str] = []
+    for equation in gradient.equations[:-1]:
+        lines += _lines(equation_latex(resolved(equation, letters), notation))
+    return aligned([*lines, *_lines(statement_latex(gradient.index, notation))])
+
+
+def _lines(formula: str) -> list[str]:
+    """A formula as lines that can be aligned with others."""
+    found = re.fullmatch(r"\\begin\{aligned\}\n(.*)\n\\end\{aligned\}", formula, re.DOTALL)
+    return found[1].split(" \\\\\n") if found else [formula.replace(" = ", " &= ", 1)]
+
+
+def _code(derivation: Derivation, notation: Notation, torch_code: str) -> Iterator[Block]:
+    if derivation.saved:
+        yield Heading("Saved for backward")
+        yield Prose(f"{_names(derivation.saved)}.")
+    if not torch_code:
+        return
+    yield Heading("Code")
+    try:
+        latex = code_latex(torch_code, notation, "backward")
+    except UnsupportedError as error:
+        yield Prose(f"The code below has no mathematical form: {error.message}.")
+    else:
+        yield Prose("The backward below, as mathematics:")
+        yield Formula(latex)
+    yield Code(torch_code)
