@@ -76,6 +76,7 @@ class Derivation:
     ``forward`` is the program as it is computed: what the spec says, in stable form. ``backward.inputs`` are the
     upstreams ``d<output>`` and the ``saved`` tensors; its ``outputs`` are the gradients in the order of ``wrt``.
     ``display`` is ``backward`` as formulas print it: the upstream of a sole scalar output is 1.
+    ``intermediate`` has the steps to each gradient of an intermediate tensor, ``dy``, by its name.
     """
 
     spec: model.Spec
@@ -85,3 +86,4 @@ class Derivation:
     upstreams: tuple[str, ...]
     saved: tuple[str, ...]
     gradients: Mapping[str, Gradient]
+    intermediate: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
