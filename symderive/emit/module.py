@@ -12,7 +12,7 @@ from sympy import Symbol
 
 from symderive.algebra.program import Derivation
 from symderive.emit.names import RESERVED, identifiers
-from symderive.emit.numbers import rational
+from symderive.emit.numbers import rational, shape_text
 from symderive.emit.numpy import NumpyPrinter
 from symderive.emit.numpy_helpers import HELPERS, needed
 from symderive.emit.share import Namer
@@ -21,7 +21,7 @@ from symderive.emit.statements import WIDTH, Writer
 from symderive.emit.torch import TorchPrinter
 from symderive.lower import plan as p
 from symderive.lower import sizes
-from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape, show
+from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape
 
 
 class Library(Protocol):
@@ -80,7 +80,16 @@ def write_module(op: Op, library: str = "torch") -> str:
     if library == "numpy":
         functions = [*needed("\n".join(functions)), *functions]
     body = "\n\n\n".join(("\n".join(pair.constants()), *functions))
-    return "\n".join([*_docstring(op), "", *import_lines(body), "", body.lstrip("\n"), ""])
+    head = ["\n".join(_docstring(op))]
+    if _AMBIGUOUS & set(pair.names.values()):
+        head.append("# ruff: noqa: E741")
+    if imports := import_lines(body):
+        head.append("\n".join(imports))
+    return "\n\n".join([*head, body]) + "\n"
+
+
+_AMBIGUOUS = {"I", "O", "l"}
+"""Names that a linter takes for digits; mathematics has them."""
 
 
 @dataclass
@@ -115,7 +124,7 @@ class FunctionPair:
         self._note_constants(body)
         parameters = ", ".join(self.names[r.name] for r in op.forward.inputs)
         doc = [
-            f"{_listed(op.forward.outputs)}, and what backward needs.",
+            f"{_listed(op.forward.outputs)}, and what ``backward`` needs.",
             "",
             _signature(op.forward.inputs, [op.forward.refs[o] for o in op.forward.outputs]),
         ]
@@ -131,8 +140,9 @@ class FunctionPair:
         gradients = [self.names[o] for o in op.backward.outputs]
         parameters = ", ".join(("saved", *(self.names[u] for u in op.upstreams)))
         given = [op.backward.refs[u] for u in op.upstreams]
+        several = "s" if len(op.upstreams) > 1 else ""
         doc = [
-            f"The gradients {_listed(op.backward.outputs)}, from what forward saved and {_listed(op.upstreams)}.",
+            f"{_listed(op.backward.outputs)}, from what ``forward`` saved and the upstream gradient{several}.",
             "",
             _signature(given, [op.backward.refs[o] for o in op.backward.outputs]),
         ]
@@ -253,7 +263,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _signature(given: Iterable[p.Ref], made: Iterable[p.Ref]) -> str:
     """``x [N, K], W [J, K] -> y [N, J]``."""
-    left, right = (", ".join(f"{r.name} {show(r.shape)}" for r in refs) for refs in (given, made))
+    left, right = (", ".join(f"{r.name} {shape_text(r.shape)}" for r in refs) for refs in (given, made))
     return f"{left} -> {right}"
 
 

@@ -12,6 +12,8 @@ from sympy import Expr, Rational, S, Symbol, fraction, together
 from symderive.algebra.nodes import FloorDiv, Mod
 from symderive.emit.precedence import Level, Text, fill
 from symderive.errors import InternalError
+from symderive.lower.shapes import Shape
+from symderive.spec.sizes import BATCH_SIZE
 
 _FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf")
 
@@ -78,6 +80,13 @@ class Numbers:
         if name in _FUNCTIONS:
             return Text(f"{self.function.format(name)}({self.text(value.args[0]).text})")
         raise InternalError(f"no spelling for the number {value}: add one to emit/numbers.py")
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as a comment prints it: ``[..., N, H // 2]``."""
+    numbers = Numbers(lambda symbol: symbol.name)
+    entries = ("..." if e == BATCH_SIZE else numbers.text(e, whole=True).text for e in shape)
+    return f"[{', '.join(entries)}]"
 
 
 def rational(value: Rational) -> Text:

@@ -54,6 +54,8 @@ class NumpyPrinter(Printer):
         "clamp": "np.clip({0}, {1}, {2})",
     }
 
+    alone = (p.Place, p.IndexAdd, p.ScatterAdd)
+
     def __init__(self, names: Mapping[str, str] | None = None, real: str = "x", any: str = "") -> None:
         super().__init__(names)
         self.real = real
@@ -81,6 +83,8 @@ class NumpyPrinter(Printer):
             target = self.subscript(p.Ref(name, node.shape), [self.item(i, e) for i, e in pairs])
             zeros = self._filled(node.shape, S.Zero, node.kind)
             return [f"{name} = {zeros.text}", f"{target.text} = {self.write(node.value).text}"]
+        if isinstance(node, p.IndexAdd | p.ScatterAdd):
+            return [f"{name} = {self._into(node)}", self._accumulation(name, node)]
         return [f"{name} = {self.write(node).text}"]
 
     def _dtype(self, kind: str) -> str:
@@ -200,20 +204,17 @@ class NumpyPrinter(Printer):
         index = self.write(node.index).text
         return call("np.take_along_axis", self.write(node.value).text, index, self.axis(node, node.axis))
 
-    def scatter_add(self, node: p.ScatterAdd) -> Text:
-        """``scatter_add``, a helper around ``np.add.at``."""
-        arguments = (self.axis(node, node.axis), self.write(node.index).text, self.write(node.source).text)
-        return call("scatter_add", self._into(node), *arguments)
-
-    def index_add(self, node: p.IndexAdd) -> Text:
-        """``index_add``, a helper around ``np.add.at``."""
+    def _accumulation(self, name: str, node: p.IndexAdd | p.ScatterAdd) -> str:
+        """The call that adds ``source`` to ``name`` in place."""
+        source = self.write(node.source).text
+        if isinstance(node, p.ScatterAdd):
+            return call("scatter_add", name, self.axis(node, node.axis), self.write(node.index).text, source).text
         shown = ["slice(None)" if i is None else self.write(i).text for i in node.indices]
+        shown = ["...", *shown] if node.has_batch else shown
         while shown[-1] == "slice(None)" and not node.has_batch:
             shown.pop()
-        if node.has_batch:
-            shown = ["...", *shown]
         places = shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
-        return call("index_add", self._into(node), places, self.write(node.source).text)
+        return call("np.add.at", name, places, source).text
 
     def _into(self, node: p.IndexAdd | p.ScatterAdd) -> str:
         if node.base is None:

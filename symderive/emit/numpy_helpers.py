@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import ast
 
-_INDEX_ADD = '''
-def index_add(into, places, source):
-    """``into[places] += source``, repeated places added up."""
-    np.add.at(into, places, source)
-    return into
-'''
-
 _SCATTER_ADD = '''
 def scatter_add(into, axis, index, source):
-    """``into[.., index[.., i, ..], ..] += source[.., i, ..]`` along ``axis``, repeated places added up."""
+    """Add ``source[.., i, ..]`` to ``into[.., index[.., i, ..], ..]``, where i counts along ``axis``."""
     places = list(np.indices(index.shape, sparse=True))
     places[axis] = index
     np.add.at(into, tuple(places), source)
-    return into
 '''
 
 _LOGDET = '''
@@ -79,7 +71,6 @@ def conv_weight(x, y, kernel, stride, padding, dilation, groups=1):
 '''
 
 HELPERS: dict[str, str] = {
-    "index_add": _INDEX_ADD,
     "scatter_add": _SCATTER_ADD,
     "logdet": _LOGDET,
     "windows": _WINDOWS,

@@ -47,6 +47,9 @@ class Printer:
     functions: ClassVar[Mapping[str, str]]
     """Spellings that add to or replace those of :data:`OPERATORS` and of the function table."""
 
+    alone: ClassVar[tuple[type[p.Node], ...]] = (p.Place,)
+    """Nodes that take statements of their own."""
+
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self.names = dict(names or {})
         self.symbols: dict[Symbol, None] = {}
@@ -64,10 +67,14 @@ class Printer:
 
     def write(self, node: p.Node) -> Text:
         """An expression as text."""
-        method: Callable[[p.Node], Text] | None = getattr(self, _snake(type(node).__name__), None)
+        method = self.method_of(node)
         if method is None:
             raise InternalError(f"{type(self).__name__} cannot write {type(node).__name__}: add a method")
         return method(node)
+
+    def method_of(self, node: p.Node) -> Callable[[p.Node], Text] | None:
+        """The method that writes ``node``, if this library has one."""
+        return getattr(self, _snake(type(node).__name__), None)
 
     def name(self, name: str) -> str:
         """The identifier that a name of the plan got."""

@@ -31,14 +31,18 @@ class SizeReader:
     def lines(self, needed: Collection[Symbol]) -> list[str]:
         """The lines that define the ``needed`` sizes, as few as there can be."""
         pending = self._closure(needed)
+        rows = f"{IDENTIFIERS[ROWS]} = math.prod({IDENTIFIERS[BATCH_SIZE]})"
         lines: list[str] = []
         for name, shape in self.shapes.items():
             line = self._unpacked(name, shape, pending)
             if line:
                 lines.append(line)
                 pending = [s for s in pending if s not in shape]
-        lines += [self._single(s) for s in self.sources if s in pending]
-        return lines + ([f"{IDENTIFIERS[ROWS]} = math.prod({IDENTIFIERS[BATCH_SIZE]})"] if ROWS in needed else [])
+        if BATCH_SIZE in pending and BATCH_SIZE not in needed:
+            pending.remove(BATCH_SIZE)
+            rows = f"{IDENTIFIERS[ROWS]} = math.prod({self._read(BATCH_SIZE)})"
+        lines += [f"{self._name(s)} = {self._read(s)}" for s in self.sources if s in pending]
+        return lines + ([rows] if ROWS in needed else [])
 
     def _closure(self, needed: Collection[Symbol]) -> list[Symbol]:
         """The needed sizes with those that they are solved from."""
@@ -64,11 +68,11 @@ class SizeReader:
             return f"{star}{IDENTIFIERS[BATCH_SIZE]}"
         return self.printer.symbol(symbol)
 
-    def _single(self, symbol: Symbol) -> str:
+    def _read(self, symbol: Symbol) -> str:
         source = self.sources[symbol]
         tensor, shape = self.printer.name(source.tensor), self.shapes[source.tensor]
         if symbol == BATCH_SIZE:
-            return f"{self._name(symbol)} = {tensor}.shape" + (f"[:-{source.axis}]" if source.axis else "")
+            return f"{tensor}.shape" + (f"[:-{source.axis}]" if source.axis else "")
         front = source.axis == -1 and len(plain(shape)) > 1
         axis = source.axis if has_batch(shape) or front else source.axis + len(shape)
         value = fill(f"{tensor}.shape[{axis}]")
@@ -76,4 +80,4 @@ class SizeReader:
             value = fill("{0} - {1}", value, self.printer.numbers.text(source.offset, whole=True))
         if source.factor != 1:
             value = fill("{0} // {1}", value, self.printer.numbers.text(source.factor, whole=True))
-        return f"{self._name(symbol)} = {value.text}"
+        return value.text

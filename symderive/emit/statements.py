@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from symderive.emit.numbers import shape_text
 from symderive.emit.precedence import hug_powers
 from symderive.emit.printer import Text
 from symderive.emit.share import Group, Namer, Sharer, is_trivial
 from symderive.lower import plan as p
-from symderive.lower.shapes import show
 
 WIDTH = 100
 """The longest line of emitted code."""
@@ -19,6 +19,10 @@ WIDTH = 100
 
 class Statements(Protocol):
     """What a printer of a library offers besides expressions."""
+
+    @property
+    def alone(self) -> tuple[type[p.Node], ...]:
+        """The nodes that cannot stand inside an expression."""
 
     def write(self, node: p.Node) -> Text:
         """An expression."""
@@ -49,8 +53,8 @@ class Writer:
 
     def _named(self, node: p.Node) -> list[p.Node]:
         """The parts of ``node`` that cannot be written inside it."""
-        placed = [c for c in p.children(node) if isinstance(c, p.Place)]
-        return placed + self.printer.repeats(node)
+        alone = [c for c in p.children(node) if isinstance(c, self.printer.alone)]
+        return alone + self.printer.repeats(node)
 
     def _group(self, group: Group) -> Iterator[str]:
         if group.comment:
@@ -60,14 +64,15 @@ class Writer:
                 yield from self._assignment(part)
 
     def _assignment(self, assign: p.Assign) -> Iterator[str]:
-        *first, last = self._statement(assign)
-        yield from first
-        shape = f"  # {show(assign.value.shape)}"
-        if len(last) + len(shape) <= WIDTH - self.indent:
-            yield last + shape
+        first, *rest = self._statement(assign)
+        shape = f"  # {shape_text(assign.value.shape)}"
+        if len(first) + len(shape) <= WIDTH - self.indent:
+            yield first + shape
         else:
             yield shape.strip()
-            yield last
+            yield from broken(first, WIDTH - self.indent)
+        for line in rest:
+            yield from broken(line, WIDTH - self.indent)
 
     def _statement(self, assign: p.Assign) -> list[str]:
         return [hug_powers(line) for line in self.printer.statement(self.printer.name(assign.name), assign.value)]
@@ -93,6 +98,43 @@ class Writer:
 
 def _replaced(node: p.Node, old: p.Node, new: p.Node) -> p.Node:
     return new if node == old else p.rebuild(node, lambda child: _replaced(child, old, new))
+
+
+def broken(line: str, width: int) -> list[str]:
+    """``line``, or where it is too long the same statement broken inside its longest pair of brackets."""
+    pair = _longest_pair(line)
+    if len(line) <= width or pair is None:
+        return [line]
+    start, stop = pair
+    inner = line[start + 1 : stop]
+    parts = [f"{part.strip()}," for part in _split(inner)] if len(inner) + 4 > width else [inner]
+    return [line[: start + 1], *(f"    {part}" for part in parts), line[stop:]]
+
+
+def _longest_pair(line: str) -> tuple[int, int] | None:
+    """Where the longest outermost pair of parentheses opens and closes."""
+    pairs, depth, start = [], 0, 0
+    for place, character in enumerate(line.partition("#")[0]):
+        if character in "([":
+            start = place if depth == 0 else start
+            depth += 1
+        elif character in ")]":
+            depth -= 1
+            if depth == 0 and character == ")":
+                pairs.append((start, place))
+    return max(pairs, key=lambda pair: pair[1] - pair[0], default=None)
+
+
+def _split(text: str) -> list[str]:
+    """``text`` at the commas that stand in no brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def comment(text: str, width: int) -> list[str]:

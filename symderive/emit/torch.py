@@ -17,7 +17,7 @@ from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, is_zero, method
 from symderive.errors import InternalError
 from symderive.lower import plan as p
-from symderive.lower.shapes import ROWS, Shape, plain
+from symderive.lower.shapes import ROWS, Shape, front, plain
 from symderive.spec.functions import FUNCTIONS
 
 _METHODS = ("sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin")
@@ -86,6 +86,10 @@ class TorchPrinter(Printer):
             target = self.subscript(p.Ref(name, node.shape), [self.item(i, e) for i, e in pairs])
             zeros = self._zeros(node.value, node.shape)
             return [f"{name} = {zeros.text}", f"{target.text} = {self.write(node.value).text}"]
+        if isinstance(node, p.IndexAdd | p.ScatterAdd) and node.base is not None and _is_fresh(node.base):
+            operation, *arguments = self._accumulation(node)
+            added = method(Text(name), f"{operation}_", *arguments)
+            return [f"{name} = {self.write(node.base).text}", added.text]
         return [f"{name} = {self.write(node).text}"]
 
     def prologue(self) -> list[str]:
@@ -233,35 +237,40 @@ class TorchPrinter(Printer):
 
     def scatter_add(self, node: p.ScatterAdd) -> Text:
         """``.scatter_add``."""
-        arguments = (self.axis(node, node.axis), self.write(node.index).text, self.write(node.source).text)
-        return self._into(node, "scatter_add", *arguments)
+        return self._accumulated(node)
 
     def index_add(self, node: p.IndexAdd) -> Text:
         """``.index_add`` along one axis, ``.index_put`` along several."""
+        return self._accumulated(node)
+
+    def _accumulated(self, node: p.IndexAdd | p.ScatterAdd) -> Text:
+        operation, *arguments = self._accumulation(node)
+        if node.base is None:
+            return method(self._zeros(node.source, node.shape), f"{operation}_", *arguments)
+        return method(self.write(node.base), f"{operation}_" if _is_fresh(node.base) else operation, *arguments)
+
+    def _accumulation(self, node: p.IndexAdd | p.ScatterAdd) -> list[str]:
+        """The method that adds ``source`` in place, and its arguments."""
+        source = self.write(node.source)
+        if isinstance(node, p.ScatterAdd):
+            return ["scatter_add", self.axis(node, node.axis), self.write(node.index).text, source.text]
         places = [(n - len(node.indices), i) for n, i in enumerate(node.indices) if i is not None]
         if len(places) > 1:
             return self._index_put(node, [i for _, i in places])
         ((axis, index),) = places
-        source = self.write(node.source)
         shown = self.write(index)
         if len(index.shape) != 1 or index.has_batch:
             before, after = plain(node.shape)[:axis], plain(node.shape)[axis + 1 or node.rank :]
-            entries = [*self.extents((*node.shape[: len(node.shape) - node.rank], *before))]
+            entries = self.extents((*front(node.shape), *before))
             entries += [fill("{0}.numel()", shown).text, *self.extents(after)]
             source, shown = method(source, "reshape", *entries), method(shown, "flatten")
-        return self._into(node, "index_add", self.axis(node, axis), shown.text, source.text)
+        return ["index_add", self.axis(node, axis), shown.text, source.text]
 
-    def _index_put(self, node: p.IndexAdd, indices: Sequence[p.Node]) -> Text:
+    def _index_put(self, node: p.IndexAdd, indices: Sequence[p.Node]) -> list[str]:
         if node.indices[0] is None or node.has_batch:
             raise InternalError("several index arrays stand on the first axes")
         shown = ", ".join(self.write(i).text for i in indices)
-        return self._into(node, "index_put", f"({shown})", self.write(node.source).text, "accumulate=True")
-
-    def _into(self, node: p.IndexAdd | p.ScatterAdd, name: str, *arguments: str) -> Text:
-        if node.base is None:
-            return method(self._zeros(node.source, node.shape), f"{name}_", *arguments)
-        fresh = isinstance(node.base, p.Map) and node.base.function in _REUSABLE
-        return method(self.write(node.base), f"{name}_" if fresh else name, *arguments)
+        return ["index_put", f"({shown})", self.write(node.source).text, "accumulate=True"]
 
     # --- reductions
 
@@ -352,6 +361,11 @@ class TorchPrinter(Printer):
         if all(s == 1 for s in window.stride):
             return result
         return fill(f"{{0}}[..., {', '.join(f':{self.size(k)}' for k in node.shape[2:])}]", result)
+
+
+def _is_fresh(node: p.Node) -> bool:
+    """Whether ``node`` makes a tensor that nothing else holds, not even autograd."""
+    return isinstance(node, p.Map) and node.function in _REUSABLE
 
 
 def _dropped(node: p.Node, axes: Sequence[int]) -> p.Node:

@@ -1,0 +1,310 @@
+"""Array form: ``dW = dy.T @ x``, a plan as a person would write it on one line, helpers first.
+
+What is printed can be read back by the language's grammar, so it says only what array form can say: where a plan pads,
+strides or unrolls windows there is no array form, and none is printed. A scatter-add is written with ``one_hot``.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sympy import Expr, S, Symbol
+
+from symderive.emit.numbers import Numbers
+from symderive.emit.precedence import hug_powers
+from symderive.emit.printer import Printer, Text, call, fill, method
+from symderive.lower import plan as p
+from symderive.lower.shapes import ROWS, has_batch
+from symderive.spec.functions import FUNCTIONS
+from symderive.spec.sizes import BATCH_SIZE
+
+_METHODS = ("sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin")
+
+_MATRIX = {"inv": "{0}.inv()", "det": "det({0})", "logdet": "logdet({0})"}
+
+
+class NoArrayFormError(Exception):
+    """Array form has no way to say this."""
+
+
+@dataclass(frozen=True)
+class OneHot(p.Node):
+    """``one_hot(t, C)``: 1 at the class id, 0 elsewhere, along a new last axis. Array form alone has it."""
+
+    index: p.Node
+    classes: Expr
+
+    def _infer(self) -> tuple[p.Shape, p.Kind]:
+        return (*self.index.shape, self.classes), "real"
+
+
+def array_form(plan: p.Plan, target: str | None = None) -> str | None:
+    """The lines that compute ``target`` (or else every output); None where array form cannot say it."""
+    printer = ArrayPrinter()
+    wanted = [target] if target is not None else list(plan.outputs)
+    try:
+        lines = [f"{a.name} = {printer.write(a.value).text}" for a in _needed(plan, wanted)]
+    except NoArrayFormError:
+        return None
+    return "\n".join(hug_powers(line) for line in lines)
+
+
+def _needed(plan: p.Plan, wanted: list[str]) -> list[p.Assign]:
+    """The assignments that ``wanted`` depend on, in order."""
+    names = set(wanted)
+    kept: list[p.Assign] = []
+    for assign in reversed(plan.assignments):
+        if assign.name in names:
+            kept.append(assign)
+            names |= {n.name for n in p.walk(assign.value) if isinstance(n, p.Ref)}
+    return kept[::-1]
+
+
+class ArrayPrinter(Printer):
+    """Writes expressions in array form."""
+
+    functions: ClassVar[Mapping[str, str]] = {
+        "and": "{0} and {1}",
+        "or": "{0} or {1}",
+        "not": "not {0}",
+        "where": "where({0}, {1}, {2})",
+        "maximum": "max({0}, {1})",
+        "minimum": "min({0}, {1})",
+        "clamp": "clamp({0}, {1}, {2})",
+    }
+
+    def _numbers(self) -> Numbers:
+        return Numbers(self.symbol, function="{}", infinity="inf", pi="pi")
+
+    def symbol(self, symbol: Symbol) -> str:
+        """The name of a size or a constant; array form cannot count the batch."""
+        if symbol in (BATCH_SIZE, ROWS):
+            raise NoArrayFormError("the number of batch entries")
+        return super().symbol(symbol)
+
+    def spelling(self, function: str, given: int = 2) -> str:
+        """A function of the language is a call of it, with the arguments that the spec gave."""
+        if function in FUNCTIONS:
+            return f"{function}({', '.join(f'{{{n}}}' for n in range(given))})"
+        return super().spelling(function, given)
+
+    def write(self, node: p.Node) -> Text:
+        """An expression as text."""
+        if self.method_of(node) is None:
+            raise NoArrayFormError(type(node).__name__)
+        return super().write(node)
+
+    # --- leaves and element-wise
+
+    def one_hot(self, node: OneHot) -> Text:
+        """``one_hot(t, C)``."""
+        return call("one_hot", self.write(node.index).text, self.size(node.classes))
+
+    def arange(self, node: p.Arange) -> Text:
+        """``arange(N)``."""
+        return call("arange", self.size(node.extent))
+
+    def full(self, node: p.Full) -> Text:
+        """``zeros(N)``, ``ones(N)``, or a multiple of it."""
+        if has_batch(node.shape):
+            raise NoArrayFormError("the batch axes' extents")
+        if not node.shape:
+            return self.number(node.value)
+        if node.value == 0:
+            return call("zeros", *self.extents(node.shape))
+        ones = call("ones", *self.extents(node.shape))
+        return ones if node.value == 1 else fill("{0} * {1}", self.number(node.value), ones)
+
+    def eye(self, node: p.Eye) -> Text:
+        """``eye(N)``."""
+        return call("eye", self.size(node.extent))
+
+    def cast(self, node: p.Cast) -> Text:
+        """Nothing: a condition counts as 0 or 1."""
+        if node.to != "real":
+            raise NoArrayFormError("a cast")
+        return self.write(node.value)
+
+    # --- arrangement
+
+    def permute(self, node: p.Permute) -> Text:
+        """``.T``, ``.mT``, ``.transpose`` or ``.permute``."""
+        value, order = self.write(node.value), node.order
+        moved = [n - len(order) for n, o in enumerate(order) if n - len(order) != o]
+        if moved == [-2, -1]:
+            return fill("{0}.mT" if node.has_batch or len(order) > 2 else "{0}.T", value)
+        if len(moved) == 2:
+            return method(value, "transpose", *(self.axis(node, a) for a in moved))
+        if node.has_batch:
+            letters = string.ascii_lowercase[: len(order)]
+            target = "".join(letters[o] for o in order)
+            return call("einsum", f'"...{letters}->...{target}"', value.text)
+        return method(value, "permute", *(str(o + len(order)) for o in order))
+
+    def reshape(self, node: p.Reshape) -> Text:
+        """``.reshape``, without batch axes."""
+        if has_batch(node.shape) or ROWS in node.shape:
+            raise NoArrayFormError("the batch axes' extents")
+        return method(self.write(node.value), "reshape", *(self.extents(node.shape) or ["()"]))
+
+    def broadcast_to(self, node: p.BroadcastTo) -> Text:
+        """``.expand``, without batch axes."""
+        if isinstance(node.value, p.Scalar):
+            return self.full(p.Full(node.shape, node.value.value))
+        if has_batch(node.shape):
+            raise NoArrayFormError("the batch axes' extents")
+        if node.value.shape == ():
+            return self.write(p.Map("mul", (node.value, p.Full(node.shape, S.One))))
+        return method(self.write(node.value), "expand", *self.extents(node.shape))
+
+    def flip(self, node: p.Flip) -> Text:
+        """``.flip``."""
+        return method(self.write(node.value), "flip", *(self.axis(node, a) for a in node.axes))
+
+    def roll(self, node: p.Roll) -> Text:
+        """``.roll``."""
+        return method(self.write(node.value), "roll", self.size(node.shift), self.axis(node, node.axis))
+
+    def slice(self, node: p.Slice) -> Text:
+        """A subscript; of a gathered entry, the sum against ``one_hot``."""
+        gathered = node.value
+        if isinstance(gathered, p.Gather) and isinstance(node.items[-1], p.At) and not any(node.items[:-1]):
+            return self._picked(gathered, keepdim=False)
+        return super().slice(node)
+
+    def diagonal(self, node: p.Diagonal) -> Text:
+        """``diag(A)`` of a matrix."""
+        if len(node.shape) != 1:
+            raise NoArrayFormError("the diagonals of a stack of matrices")
+        return call("diag", self.write(node.value).text)
+
+    def diag_embed(self, node: p.DiagEmbed) -> Text:
+        """``diag(v)`` of a vector."""
+        if len(node.shape) != 2 or node.has_batch:
+            raise NoArrayFormError("a stack of diagonal matrices")
+        return call("diag", self.write(node.value).text)
+
+    # --- computed places
+
+    def gather(self, node: p.Gather) -> Text:
+        """One entry a row: the sum of the row against ``one_hot``."""
+        return self._picked(node, keepdim=True)
+
+    def _picked(self, node: p.Gather, keepdim: bool) -> Text:
+        marks = self._marks(node.index, node.axis, node.value.shape[-1])
+        return self.reduce(p.Reduce("sum", p.Map("mul", (node.value, marks)), (-1,), keepdim))
+
+    def _marks(self, index: p.Node, axis: int, classes: Expr) -> OneHot:
+        """``one_hot`` of an index array that has one entry along ``axis``, the last one."""
+        if axis != -1 or not isinstance(index, p.Expand) or index.axes != (-1,):
+            raise NoArrayFormError("several places along an axis")
+        return OneHot(index.value, classes)
+
+    def scatter_add(self, node: p.ScatterAdd) -> Text:
+        """``base + source * one_hot(t, C)``."""
+        marks = self._marks(node.index, node.axis, node.shape[-1])
+        source = _unstretched(node.source)
+        if isinstance(source, p.Scalar) and abs(source.value) == 1:
+            placed: p.Node = marks if source.value == 1 else p.Map("neg", (marks,))
+        else:
+            placed = p.Map("mul", (source, marks))
+        return self.write(placed if node.base is None else p.Map("add", (node.base, placed)))
+
+    def index_add(self, node: p.IndexAdd) -> Text:
+        """``one_hot(t, V).T @ dy``."""
+        index = node.indices[0]
+        if index is None or len(index.shape) != 1 or has_batch(index.shape) or any(node.indices[1:]):
+            raise NoArrayFormError("several index arrays")
+        if len(node.source.shape) > 2:
+            raise NoArrayFormError("a scatter of matrices")
+        marks = p.Permute(OneHot(index, node.shape[0]), (-1, -2))
+        placed = p.MatMul(marks, node.source)
+        return self.write(placed if node.base is None else p.Map("add", (node.base, placed)))
+
+    # --- reductions
+
+    def reduce(self, node: p.Reduce) -> Text:
+        """``.sum(0)``; ``.sum(...)`` is over the batch axes."""
+        value = node.value
+        if isinstance(value, p.Reshape) and _is_flat(value):
+            value = value.value
+        whole = len(node.axes) == len(value.shape) and not node.keepdim
+        if whole and node.op == "sum" and isinstance(value, p.Diagonal) and len(value.shape) == 1:
+            return call("trace", self.write(value.value).text)
+        batch = -len(value.shape)
+        own = tuple(a for a in node.axes if not (has_batch(value.shape) and a == batch))
+        if len(own) < len(node.axes) and not whole:
+            inner = p.Reduce(node.op, value, own, node.keepdim) if own else value
+            return self._reduced(node.op, self.write(inner), "...", "")
+        axes = "" if whole else self.axes(value, node.axes)
+        return self._reduced(node.op, self.write(value), axes, "keepdim=True" if node.keepdim else "")
+
+    def _reduced(self, op: str, value: Text, axes: str, keepdim: str) -> Text:
+        if op in _METHODS:
+            return method(value, op, axes, keepdim)
+        return call(op, value.text, axes, keepdim)
+
+    def scan(self, node: p.Scan) -> Text:
+        """``.cumsum``; from the end by flipping twice."""
+        if node.op != "sum":
+            raise NoArrayFormError(f"a running {node.op}")
+        value, axis = self.write(node.value), self.axis(node, node.axis)
+        if not node.reverse:
+            return method(value, "cumsum", axis)
+        return method(method(method(value, "flip", axis), "cumsum", axis), "flip", axis)
+
+    def normalise(self, node: p.Normalise) -> Text:
+        """``softmax(z, -1)``."""
+        return call(node.op, self.write(node.value).text, self.axis(node, node.axis))
+
+    # --- linear algebra
+
+    def mat_mul(self, node: p.MatMul) -> Text:
+        """``a @ b``; an ``einsum`` where it sums over the batch axes."""
+        if len(node.left.shape) == len(node.right.shape) == 2 and not (node.left.has_batch or node.right.has_batch):
+            left, right = (_peeled(o, letters) for o, letters in ((node.left, "ns"), (node.right, "sk")))
+            if "..." in left[0] or "..." in right[0]:
+                return self._contraction([left, right], "nk")
+        return super().mat_mul(node)
+
+    def einsum(self, node: p.Einsum) -> Text:
+        """``einsum("nk,jk->nj", x, W)``; operands with flattened batch axes have them written ``...``."""
+        inputs, _, output = node.equation.partition("->")
+        pairs = zip(node.operands, inputs.split(","), strict=True)
+        return self._contraction([_peeled(o, t) if "..." not in t else (t, o) for o, t in pairs], output)
+
+    def _contraction(self, operands: list[tuple[str, p.Node]], output: str) -> Text:
+        terms = [term for term, _ in operands]
+        used = {c for term in terms for c in term}
+        if not set(output.replace("...", "")) <= used:
+            raise NoArrayFormError("flattened batch axes in a result")
+        return call("einsum", f'"{",".join(terms)}->{output}"', *(self.write(o).text for _, o in operands))
+
+    def matrix(self, node: p.Matrix) -> Text:
+        """``A.inv()``, ``det(A)``, ``logdet(A)``."""
+        return fill(_MATRIX[node.op], self.write(node.value))
+
+
+def _is_flat(node: p.Reshape) -> bool:
+    """Whether a reshape does nothing but make one axis of the batch axes."""
+    return node.value.has_batch and node.shape == (ROWS, *node.value.shape[1:])
+
+
+def _unstretched(node: p.Node) -> p.Node:
+    return node.value if isinstance(node, p.BroadcastTo) and len(node.value.shape) == 0 else node
+
+
+def _peeled(node: p.Node, letters: str) -> tuple[str, p.Node]:
+    """An operand of an einsum without the transposes and the flattening that its letters can say."""
+    if isinstance(node, p.Permute) and not node.has_batch:
+        inner = [""] * len(letters)
+        for letter, axis in zip(letters, node.order, strict=True):
+            inner[axis] = letter
+        peeled = _peeled(node.value, "".join(inner))
+        return peeled if "..." in peeled[0] else (letters, node)
+    if isinstance(node, p.Reshape) and _is_flat(node):
+        return f"...{letters[1:]}", node.value
+    return letters, node
