@@ -49,18 +49,22 @@ def analyse(
     dtype: str,
     extents: Mapping[str, int | tuple[int, ...]] | None = None,
     active: Iterable[str] = (),
+    *,
+    steady: bool = False,
 ) -> Analysis:
     """The analysis of ``plan`` in ``dtype`` at ``inputs``, which may have errors themselves.
 
     ``active`` are the inputs that are differentiated: only kinks of what depends on them count as touched.
-    ``extents`` gives sizes that no input's shape determines.
+    ``extents`` gives sizes that no input's shape determines. ``steady`` takes conditions as they fall in float64.
     """
     tensors = {r.name: inputs[r.name] for r in plan.inputs}
     known = sizes.values({r.name: r.shape for r in plan.inputs}, {n: u.shape for n, u in tensors.items()})
     for name, extent in (extents or {}).items():
         symbol = BATCH_SIZE if name == "..." else size(name)
         known.setdefault(symbol, extent)
-    analyst = Analyst(plan, Arithmetic(ROUNDING[dtype]), tensors, Machine({}, known, plan.constants), set(active))
+    analyst = Analyst(
+        plan, Arithmetic(ROUNDING[dtype], steady), tensors, Machine({}, known, plan.constants), set(active)
+    )
     overflow = []
     with np.errstate(all="ignore"):
         for assign in plan.assignments:
@@ -83,16 +87,19 @@ class Analyst:
     machine: Machine
     active: set[str]
     touched: list[str] = field(default_factory=list)
+    memory: dict[int, Uncertain] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.assigned = {a.name: a.value for a in self.plan.assignments}
 
     def run(self, node: p.Node) -> Uncertain:
-        """The value and the error of an expression."""
-        rule = _RULES.get(type(node))
-        if rule is None:
-            raise InternalError(f"no rule bounds {type(node).__name__}: add one to check/bounds.py")
-        return rule(self, node)
+        """The value and the error of an expression; one that stands in several places is worked out once."""
+        if id(node) not in self.memory:
+            rule = _RULES.get(type(node))
+            if rule is None:
+                raise InternalError(f"no rule bounds {type(node).__name__}: add one to check/bounds.py")
+            self.memory[id(node)] = rule(self, node)
+        return self.memory[id(node)]
 
     def is_active(self, node: p.Node) -> bool:
         """Whether an expression depends on what is differentiated."""
@@ -251,7 +258,7 @@ def _extreme(a: Analyst, node: p.Reduce, u: Uncertain, axes: tuple[int, ...]) ->
     a.touch(f"a tie of {node.op}", node.value, contested)
     if node.op.startswith("arg"):
         find = np.argmax if largest else np.argmin
-        moving = np.any(u.error > 0, axis=axes, keepdims=node.keepdim)
+        moving = np.any((u.error > 0) & (not a.arithmetic.steady), axis=axes, keepdims=node.keepdim)
         doubt = np.where(contested & moving, np.inf, 0.0)
         return Uncertain(np.asarray(find(u.value, axis=axes[0], keepdims=node.keepdim), np.float64), doubt)
     return a.arithmetic.extreme(u, axes, node.keepdim, largest)

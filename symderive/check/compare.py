@@ -13,7 +13,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome for one tensor. ``judged`` counts the entries that could be judged, of ``total``."""
+    """The outcome for one tensor. ``judged`` counts the entries that could be judged, of ``total``.
+
+    It is ``vacuous`` where the bound is so wide that zeros would have been accepted for what is not zero.
+    """
 
     max_abs_error: float
     bound: float
@@ -21,6 +24,7 @@ class Comparison:
     judged: int
     total: int
     detail: str = ""
+    vacuous: bool = False
 
     @property
     def ok(self) -> bool:
@@ -56,7 +60,8 @@ def compare(got: Array, true: Array, bound: Array | float, where: Array | None =
     worst = _worst(error, bound, wrong, judged)
     largest = float(np.max(np.where(judged, error, 0.0)))
     if not wrong.any():
-        return Comparison(largest, float(bound[worst]), 0, count, total)
+        vacuous = bool(np.any(true[judged]) and np.all(np.abs(true[judged]) <= bound[judged]))
+        return Comparison(largest, float(bound[worst]), 0, count, total, vacuous=vacuous)
     return Comparison(
         largest, float(bound[worst]), int(wrong.sum()), count, total, _words(got, true, bound, wrong, worst, where)
     )

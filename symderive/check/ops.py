@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from symderive.errors import SpecError
+from symderive.errors import SpecError, SymderiveError
 from symderive.spec.model import Spec
 
 
@@ -55,15 +55,18 @@ class Run:
         return self.outputs | self.gradients
 
 
-class Mismatch(Exception):
-    """An op does not keep to the interface; the message says how."""
+class OpError(Exception):
+    """An op failed, or does not keep to the interface; the message says how."""
 
 
 def run_forward(op: Op, inputs: Sequence[Tensor]) -> tuple[dict[str, Tensor], Any]:
     """The outputs by name, and what was saved."""
-    result = op.forward(*inputs)
+    try:
+        result = op.forward(*inputs)
+    except Exception as error:
+        raise _raised(op, "forward", error) from error
     if not (isinstance(result, tuple) and len(result) == 2):
-        raise Mismatch(f"forward must return (output, saved), not {_kind(result)}")
+        raise OpError(f"forward must return (output, saved), not {_kind(result)}")
     output, saved = result
     return named(op.OUTPUTS, output, "forward"), saved
 
@@ -76,9 +79,12 @@ def run(op: Op, inputs: Sequence[Tensor], upstreams: Sequence[Tensor]) -> Run:
 
 def run_backward(op: Op, saved: Any, upstreams: Sequence[Tensor]) -> dict[str, Tensor]:
     """The gradients by the names that the language gives them."""
-    result = op.backward(saved, *upstreams)
+    try:
+        result = op.backward(saved, *upstreams)
+    except Exception as error:
+        raise _raised(op, "backward", error) from error
     if not isinstance(result, tuple):
-        raise Mismatch(f"backward must return a tuple of {len(op.WRT)} gradients, not {_kind(result)}")
+        raise OpError(f"backward must return a tuple of {len(op.WRT)} gradients, not {_kind(result)}")
     return named(tuple(f"d{n}" for n in op.WRT), result, "backward")
 
 
@@ -86,11 +92,19 @@ def named(names: tuple[str, ...], values: Any, what: str) -> dict[str, Tensor]:
     """``values``, one tensor or a tuple of them, by name."""
     parts = values if isinstance(values, tuple | list) else (values,)
     if len(parts) != len(names):
-        raise Mismatch(f"{what} gives {len(parts)} tensors where there should be {len(names)}: {', '.join(names)}")
+        raise OpError(f"{what} gives {len(parts)} tensors where there should be {len(names)}: {', '.join(names)}")
     for name, part in zip(names, parts, strict=True):
         if not isinstance(part, Tensor):
-            raise Mismatch(f"{what} gives {_kind(part)} for {name}, not a tensor")
+            raise OpError(f"{what} gives {_kind(part)} for {name}, not a tensor")
     return dict(zip(names, parts, strict=True))
+
+
+def _raised(op: Op, what: str, error: Exception) -> Exception:
+    """An error about the op; what is wrong with the spec's own reference, or with the protocol, is said already."""
+    if isinstance(error, OpError | SymderiveError):
+        return error
+    lines = str(error).strip().splitlines()
+    return OpError(f"{getattr(op, 'label', '')}{what} raised {type(error).__name__}: {lines[0] if lines else ''}")
 
 
 def _kind(value: object) -> str:
@@ -118,6 +132,7 @@ class TorchOp:
     INPUTS: tuple[str, ...]
     OUTPUTS: tuple[str, ...]
     WRT: tuple[str, ...]
+    label: str = ""
 
     def forward(self, *inputs: Tensor) -> tuple[Any, Any]:
         """Calls it with gradients recorded."""

@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping
 from sympy import Expr
 
 from symderive.check.oracle import extent_of, shape_of
+from symderive.errors import SpecError
 from symderive.spec.model import Spec
 from symderive.spec.sizes import BATCH_SIZE
 from symderive.spec.syntax import BATCH
 
 Sizes = dict[str, "int | tuple[int, ...]"]
 
-POOL = (2, 3, 5, 7, 11, 13, 4, 6, 8, 9, 10)
-"""Small sizes, primes first: unequal primes hide neither a transpose nor a reshape."""
+POOL = (3, 5, 2, 7, 4, 11, 13, 6, 8, 9, 10)
+"""Small sizes, primes first: unequal primes hide neither a transpose nor a reshape, and 2 hides a missing term."""
 
-SMALL_BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3))
+SMALL_BATCHES: tuple[tuple[int, ...], ...] = ((), (2,), (4, 2))
 """The batch axes that are drawn: none, one and two."""
 
 TRIES = 20000
@@ -60,13 +61,18 @@ def small(spec: Spec) -> Sizes | None:
     """Pairwise different small sizes, of the fewest input entries; None where no such sizes are valid."""
     wanted = names(spec)
     best: tuple[int, Sizes] | None = None
-    pool = POOL[: max(len(wanted) + 2, 4)]
-    for values in itertools.islice(itertools.permutations(pool, len(wanted)), TRIES):
+    for values in itertools.islice(_values(len(wanted)), TRIES):
         sizes: Sizes = dict(zip(wanted, values, strict=True))
         cost = entries(spec, sizes)
         if (best is None or cost < best[0]) and valid(spec, sizes):
             best = cost, sizes
     return best[1] if best else author(spec)
+
+
+def _values(count: int) -> Iterator[tuple[int, ...]]:
+    """Different sizes for ``count`` names: of the first few of the pool, without 2 as long as that suffices."""
+    few = [n for n in POOL if n != 2] if count < 3 else list(POOL)
+    return itertools.permutations(few[: count + 2], count)
 
 
 def square(spec: Spec) -> Sizes | None:
@@ -81,10 +87,19 @@ def square(spec: Spec) -> Sizes | None:
     return None
 
 
-def author(spec: Spec) -> Sizes | None:
-    """The sizes that the spec gives; None where it lacks one that it needs."""
+def author(spec: Spec, replaced: Mapping[str, int | tuple[int, ...]] | None = None) -> Sizes | None:
+    """The sizes that the spec gives, some of them replaced; None where it lacks one that it needs."""
     sizes: Sizes = {k: tuple(v) if isinstance(v, tuple | list) else v for k, v in spec.sizes.items()}
-    return sizes if valid(spec, sizes) else None
+    known = (*names(spec), BATCH)
+    for name in replaced or ():
+        if name not in known:
+            raise SpecError(f"{spec.name} has no size {name!r}", hint=f"its sizes are {', '.join(names(spec))}")
+    sizes |= replaced or {}
+    if valid(spec, sizes):
+        return sizes
+    if replaced:
+        raise SpecError(f"{spec.name} cannot have the sizes {shown(sizes)}: a range would be empty")
+    return None
 
 
 def degenerate(spec: Spec) -> list[Sizes]:
@@ -106,6 +121,11 @@ def degenerate(spec: Spec) -> list[Sizes]:
 def entries(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]]) -> int:
     """How many entries all inputs have at these sizes."""
     return sum(math.prod(shape_of(i.shape, sizes)) for i in spec.inputs)
+
+
+def terms(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]]) -> int:
+    """How many terms evaluating the forward entry by entry takes."""
+    return sum(math.prod(extent_of(r, sizes) for r in e.ranges.values()) for e in spec.equations)
 
 
 def footprint(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]]) -> int:

@@ -56,9 +56,13 @@ def broadcast(*parts: Uncertain) -> list[Uncertain]:
 
 @dataclass
 class Arithmetic:
-    """Arithmetic in one dtype. ``overflow`` becomes true once a result may exceed the largest finite number."""
+    """Arithmetic in one dtype. ``overflow`` becomes true once a result may exceed the largest finite number.
+
+    ``steady`` arithmetic takes conditions as they fall; otherwise one that the errors reach across is in doubt.
+    """
 
     rounding: Rounding
+    steady: bool = False
     overflow: bool = False
 
     def rounded(self, value: Array, error: Array, steps: float = 1.0) -> Uncertain:
@@ -133,7 +137,8 @@ class Arithmetic:
     def compare(self, a: Uncertain, b: Uncertain, op: Callable[[Array, Array], NDArray[np.bool_]]) -> Uncertain:
         """A comparison, in doubt where the errors reach across."""
         a, b = broadcast(a, b)
-        return Uncertain(op(a.value, b.value).astype(np.float64), (touching(a, b) & (a.error + b.error > 0)) * 1.0)
+        doubt = touching(a, b) & (a.error + b.error > 0) & (not self.steady)
+        return Uncertain(op(a.value, b.value).astype(np.float64), doubt * 1.0)
 
     def logical(self, parts: Sequence[Uncertain], op: Callable[[Array, Array], NDArray[np.bool_]]) -> Uncertain:
         """``and`` or ``or``: in doubt where the doubtful parts decide."""

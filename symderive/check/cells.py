@@ -1,0 +1,153 @@
+"""A cell of the matrix of checks, the point that belongs to it, and how a comparison becomes a result."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch import Tensor
+
+from symderive.check import sample
+from symderive.check import sizes as sizing
+from symderive.check.compare import Comparison, compare
+from symderive.check.devices import DTYPES, rounded, to_torch
+from symderive.check.results import CheckResult, Status
+from symderive.check.subject import Bounds, Subject
+from symderive.check.truth import Sizes
+
+WATCHED = 200_000
+"""Up to how many terms of the forward the sampler evaluates entry by entry to keep away from kinks."""
+
+TRIES = 20
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One check in one dtype on one device at one set of sizes."""
+
+    check: str
+    dtype: str
+    device: str
+    sizes: Sizes
+    label: str
+    seed: int
+    required: bool = False
+
+    def rng(self, salt: str = "") -> np.random.Generator:
+        """Random numbers that depend on the seed, the check and the sizes, and on neither dtype nor device."""
+        text = f"{self.seed} {self.check} {sorted(self.sizes.items())} {salt}"
+        return np.random.default_rng([self.seed, zlib.crc32(text.encode())])
+
+    def result(self, target: str, status: Status, detail: str = "", made: Comparison | None = None) -> CheckResult:
+        """A row for this cell."""
+        row = CheckResult(self.check, target, status, self.dtype, self.device, dict(self.sizes), detail=detail)
+        if made is None or not made.judged:
+            return row
+        return replace(row, max_abs_error=made.max_abs_error, bound=made.bound)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A point as the cell's dtype holds it, in float64, with the bounds there."""
+
+    inputs: Mapping[str, np.ndarray]
+    upstreams: Mapping[str, np.ndarray]
+    bounds: Bounds
+
+    @property
+    def all(self) -> dict[str, np.ndarray]:
+        """Inputs and upstreams."""
+        return {**self.inputs, **self.upstreams}
+
+    def tensors(self, subject: Subject, dtype: str, device: str) -> tuple[list[Tensor], list[Tensor]]:
+        """Inputs and upstreams as tensors, in the order of the op."""
+        inputs = [to_torch(self.inputs[i.name], dtype, device) for i in subject.spec.inputs]
+        return inputs, [to_torch(self.upstreams[n], dtype, device) for n in subject.upstreams]
+
+
+def draw(subject: Subject, cell: Cell) -> Case | None:
+    """A random point at which the forward is finite, away from kinks if one is found; None if it is finite nowhere."""
+    key = (cell.check, cell.seed, cell.dtype, tuple(sorted(cell.sizes.items())))
+    if key not in subject.memory:
+        subject.memory[key] = _draw(subject, cell)
+    case: Case | None = subject.memory[key]
+    return case
+
+
+def _draw(subject: Subject, cell: Cell) -> Case | None:
+    rng = cell.rng()
+    best: Case | None = None
+    for n in range(TRIES):
+        point = _point(subject, cell, rng, n)
+        if not point:
+            continue
+        upstreams = sample.draw_upstreams(subject.spec, cell.sizes, sample.Draw(rng))
+        case = make_case(subject, cell, point, upstreams)
+        finite = all(np.isfinite(case.bounds.values[o]).all() for o in subject.spec.outputs)
+        if finite and not case.bounds.touched:
+            return case
+        best = case if finite and best is None else best
+    return best
+
+
+def _point(subject: Subject, cell: Cell, rng: np.random.Generator, attempt: int) -> dict[str, np.ndarray]:
+    """Inputs of a size at which evaluating them entry by entry is cheap stay away from kinks from the start."""
+    if sizing.terms(subject.spec, cell.sizes) <= WATCHED and not attempt:
+        return sample.away_from_kinks(subject.spec, cell.sizes, rng)
+    scale = sample.SCALES[attempt % len(sample.SCALES)]
+    return sample.draw_inputs(subject.spec, cell.sizes, sample.Draw(rng, scale=scale, positive=attempt % 3 == 2))
+
+
+def make_case(
+    subject: Subject,
+    cell: Cell,
+    point: Mapping[str, np.ndarray],
+    upstreams: Mapping[str, np.ndarray],
+    steady: bool = False,
+) -> Case:
+    """The point as the cell's dtype holds it; ``steady`` where its arithmetic is exact, so that no condition flips."""
+    inputs, given = rounded(point, cell.dtype), rounded(upstreams, cell.dtype)
+    return Case(inputs, given, subject.bounds({**inputs, **given}, cell.sizes, cell.dtype, steady=steady))
+
+
+def placement(target: str, got: Tensor, like: Tensor, shape: Sequence[int], cell: Cell) -> str:
+    """What is wrong with a result's shape, dtype or device; empty if nothing is."""
+    if tuple(got.shape) != tuple(shape):
+        return f"{target} has shape {list(got.shape)}, should be {list(shape)}"
+    if like.is_floating_point() and got.dtype != DTYPES[cell.dtype]:
+        return f"{target} is {str(got.dtype).removeprefix('torch.')}, should be {cell.dtype} as its inputs are"
+    if got.device.type != cell.device.partition(":")[0]:
+        return f"{target} is on {got.device}, should be on {cell.device}"
+    return ""
+
+
+def judge(cell: Cell, target: str, made: Comparison, case: Case, note: str = "") -> CheckResult:
+    """A row for a comparison: what could not be judged is skipped, and says why."""
+    if made.wrong:
+        return cell.result(target, "fail", _join(made.detail, note), made)
+    if made.undecided or made.vacuous:
+        return cell.result(target, "skip", _join(_undecided(cell, made, case), note), made)
+    if made.judged < made.total:
+        note = _join(note, f"{made.total - made.judged} of {made.total} entries could not be judged")
+    return cell.result(target, "pass", note, made)
+
+
+def _undecided(cell: Cell, made: Comparison, case: Case) -> str:
+    if case.bounds.overflow:
+        return f"{_names(case.bounds.overflow)} overflows {cell.dtype} at these sizes, nothing to compare"
+    if made.vacuous:
+        return f"rounding in {cell.dtype} allows errors as large as the values themselves here"
+    return f"no bound: rounding in {cell.dtype} could move a denominator to 0 or flip an index here"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names[:3])
+
+
+def _join(*parts: str) -> str:
+    return "; ".join(p for p in parts if p)
+
+
+__all__ = ["Case", "Cell", "compare", "draw", "judge", "make_case", "placement"]

@@ -1,0 +1,83 @@
+"""``autograd``: gradients against autograd of the reference, in float64 of the same inputs.
+
+On ``meta`` there are no numbers: shapes, dtypes and placement are checked, which catches a constant made on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symderive.check.cells import Case, Cell, compare, draw, judge, placement
+from symderive.check.devices import to_numpy
+from symderive.check.kinds.same import same_dtype
+from symderive.check.ops import OpError, Run, run
+from symderive.check.oracle import shape_of
+from symderive.check.results import CheckResult
+from symderive.check.subject import Subject
+
+
+def check_autograd(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
+    """One row for each gradient."""
+    case = draw(subject, cell)
+    if case is None:
+        yield cell.result("gradients", "skip", "no inputs were found at which the forward is finite")
+        return
+    if cell.device == "meta":
+        yield from _on_meta(subject, cell, case)
+        return
+    if case.bounds.touched:
+        what = ", ".join(dict.fromkeys(case.bounds.touched))
+        yield cell.result("gradients", "skip", f"every point tried is at a kink ({what}), where autograd may differ")
+        return
+    inputs, upstreams = case.tensors(subject, cell.dtype, cell.device)
+    with torch.no_grad():
+        got = run(subject.op, inputs, upstreams)
+    true = _autograd(subject, cell, case, "float64", "cpu")
+    own = subject.bounds(case.all, cell.sizes, "float64").errors
+    beside, dtype = same_dtype(cell, lambda d, device: _autograd(subject, cell, case, d, device))
+    for name, gradient in got.gradients.items():
+        if wrong := placement(name, gradient, true[name], true[name].shape, cell):
+            yield cell.result(name, "fail", wrong)
+            continue
+        made = compare(to_numpy(gradient), to_numpy(true[name]), case.bounds.errors[name] + own[name])
+        note = "; ".join(p for p in (beside(name, gradient, dtype), _overflow(cell, case, got)) if p)
+        yield judge(cell, name, made, case, note)
+
+
+def _autograd(subject: Subject, cell: Cell, case: Case, dtype: str, device: str) -> dict[str, Tensor]:
+    inputs, upstreams = case.tensors(subject, dtype, device)
+    return run(subject.reference_op(cell.sizes), inputs, upstreams).gradients
+
+
+def _overflow(cell: Cell, case: Case, got: Run) -> str:
+    """Outputs that are too large for the dtype, and whether the gradients are finite all the same."""
+    lost = [n for n, t in got.outputs.items() if n in case.bounds.overflow and not torch.isfinite(t).all()]
+    if not lost:
+        return ""
+    finite = all(bool(torch.isfinite(g).all()) for g in got.gradients.values())
+    after = "gradients are finite" if finite else "so do the gradients"
+    return f"the forward overflows {cell.dtype} at these sizes ({', '.join(lost)}); {after}"
+
+
+def _on_meta(subject: Subject, cell: Cell, case: Case) -> Iterator[CheckResult]:
+    inputs, upstreams = case.tensors(subject, cell.dtype, cell.device)
+    try:
+        with torch.no_grad():
+            got = run(subject.op, inputs, upstreams)
+    except OpError as error:
+        yield cell.result("gradients", "fail" if subject.emitted else "skip", str(error))
+        return
+    tensors = subject.spec.shapes
+    shapes = {n: shape_of(tensors[n[1:] if n in got.gradients else n], cell.sizes) for n in got.targets}
+    like = torch.empty(0)
+    for name, tensor in got.gradients.items():
+        wrong = placement(name, tensor, like, shapes[name], cell)
+        yield cell.result(name, "fail" if wrong else "pass", wrong or "shape, dtype and device")
+    for name, tensor in got.outputs.items():
+        real = np.issubdtype(case.bounds.values[name].dtype, np.floating) and tensor.is_floating_point()
+        if wrong := placement(name, tensor, like if real else tensor, shapes[name], cell):
+            yield cell.result(name, "fail", wrong)

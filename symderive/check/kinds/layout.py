@@ -1,0 +1,139 @@
+"""``layout``: inputs and upstreams transposed, strided, expanded; sizes of 0 and 1; nothing modified in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symderive.check import sizes as sizing
+from symderive.check.cells import Case, Cell, compare, draw, judge, make_case, placement
+from symderive.check.devices import to_numpy
+from symderive.check.ops import run
+from symderive.check.results import CheckResult
+from symderive.check.sample import Draw, draw_inputs, draw_upstreams
+from symderive.check.subject import Subject
+from symderive.check.truth import Truth
+
+
+def transposed(x: Tensor) -> Tensor:
+    """The same numbers with the last axis outermost in memory."""
+    return x.movedim(-1, 0).contiguous().movedim(0, -1) if x.ndim > 1 else strided(x)
+
+
+def strided(x: Tensor) -> Tensor:
+    """The same numbers, every other one of a larger buffer."""
+    if not x.ndim:
+        return offset(x)
+    buffer = torch.zeros(*x.shape[:-1], 2 * x.shape[-1], dtype=x.dtype, device=x.device)
+    buffer[..., ::2] = x
+    return buffer[..., ::2]
+
+
+def offset(x: Tensor) -> Tensor:
+    """The same numbers in the middle of a larger buffer."""
+    buffer = torch.zeros(x.numel() + 3, dtype=x.dtype, device=x.device)
+    buffer[1 : 1 + x.numel()] = x.reshape(-1)
+    return buffer[1 : 1 + x.numel()].view(x.shape)
+
+
+def expanded(x: Tensor) -> Tensor:
+    """The first slice of the first axis, seen again and again with stride 0, as the backward of a sum gives it."""
+    return x[:1].expand(x.shape) if x.ndim and x.shape[0] else x
+
+
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "transposed": transposed,
+    "strided": strided,
+    "offset": offset,
+    "expanded": expanded,
+}
+"""Other ways to lay the same numbers out; ``expanded`` repeats some instead."""
+
+
+def check_layout(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
+    """One row for each layout, and one for each size of 0 and 1."""
+    case = draw(subject, cell)
+    if case is None:
+        yield cell.result("layouts", "skip", "no inputs were found at which the forward is finite")
+        return
+    for name, change in LAYOUTS.items():
+        yield _arranged(subject, cell, case, name, change)
+    yield from _degenerate(subject, cell)
+
+
+def _arranged(subject: Subject, cell: Cell, case: Case, name: str, change: Callable[[Tensor], Tensor]) -> CheckResult:
+    """The same numbers laid out otherwise give the same results, and stay as they are."""
+    plain, given = case.tensors(subject, cell.dtype, cell.device)
+    inputs, upstreams = [change(x) for x in plain], [change(u) for u in given]
+    before = [x.clone() for x in (*inputs, *upstreams)]
+    with torch.no_grad():
+        got = run(subject.op, inputs, upstreams).targets
+        changed = [n for n, x, old in _named(subject, inputs, upstreams, before) if not torch.equal(x, old)]
+        if changed:
+            return cell.result(name, "fail", f"{', '.join(changed)} was modified in place")
+        same = [x.clone(memory_format=torch.contiguous_format) for x in before]
+        want = run(subject.op, same[: len(inputs)], same[len(inputs) :]).targets
+    if name == "expanded":
+        case = _seen(subject, cell, before)
+    return _worst(cell, name, case, got, want)
+
+
+def _seen(subject: Subject, cell: Cell, tensors: list[Tensor]) -> Case:
+    """The case of the numbers that an expanded layout shows."""
+    names = [i.name for i in subject.spec.inputs]
+    arrays = [to_numpy(t) for t in tensors]
+    point, upstreams = arrays[: len(names)], arrays[len(names) :]
+    return make_case(
+        subject, cell, dict(zip(names, point, strict=True)), dict(zip(subject.upstreams, upstreams, strict=True))
+    )
+
+
+def _named(subject: Subject, inputs: list[Tensor], upstreams: list[Tensor], before: list[Tensor]) -> Iterator[Any]:
+    names = (*(i.name for i in subject.spec.inputs), *subject.upstreams)
+    return zip(names, (*inputs, *upstreams), before, strict=True)
+
+
+def _worst(cell: Cell, name: str, case: Case, got: dict[str, Tensor], want: dict[str, Tensor]) -> CheckResult:
+    """One row for all results of a layout: the first wrong one, or the one with the largest error."""
+    rows = []
+    for target, tensor in got.items():
+        if wrong := placement(target, tensor, want[target], want[target].shape, cell):
+            return cell.result(name, "fail", wrong)
+        made = compare(_numbers(tensor), _numbers(want[target]), 2 * case.bounds.errors[target])
+        row = judge(cell, name, made, case, f"in {target}" if made.wrong else "")
+        if row.status == "fail":
+            return row
+        rows.append((row.status == "pass", made.max_abs_error, row))
+    return max(rows, key=lambda r: r[:2])[2]
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return to_numpy(tensor).astype(np.float64)
+
+
+def _degenerate(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
+    """Sizes of 0 and 1, against the index form."""
+    base = {k: v for k, v in cell.sizes.items() if isinstance(v, int)}
+    for sizes in sizing.degenerate(subject.spec):
+        label = sizing.shown({k: v for k, v in sizes.items() if base.get(k) != v})
+        yield _at_sizes(subject, Cell(**{**vars(cell), "sizes": sizes}), f"size {label}")
+
+
+def _at_sizes(subject: Subject, cell: Cell, target: str) -> CheckResult:
+    rng = cell.rng()
+    case = make_case(
+        subject,
+        cell,
+        draw_inputs(subject.spec, cell.sizes, Draw(rng)),
+        draw_upstreams(subject.spec, cell.sizes, Draw(rng)),
+    )
+    inputs, upstreams = case.tensors(subject, cell.dtype, cell.device)
+    with torch.no_grad():
+        got = run(subject.op, inputs, upstreams).targets
+    truth = Truth(subject.spec, subject.equations, case.all, cell.sizes)
+    want = {n: torch.as_tensor(truth.whole(n)) for n in got}
+    return _worst(cell, target, case, got, want)

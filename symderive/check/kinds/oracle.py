@@ -1,0 +1,93 @@
+"""``oracle``: outputs and gradients against the index form, evaluated entry by entry in float64 by other code.
+
+At small sizes every entry is compared, and gradients also with the forward differentiated entry by entry, which knows
+nothing of the derivation. At the author's sizes a thousand random entries are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from symderive.check import sizes as sizing
+from symderive.check.cells import Case, Cell, compare, draw, judge, placement
+from symderive.check.compare import Comparison
+from symderive.check.devices import to_numpy
+from symderive.check.ops import run
+from symderive.check.results import CheckResult
+from symderive.check.subject import Subject
+from symderive.check.tangent import true_gradients
+from symderive.check.truth import Entries, Truth, as_floats
+
+ENTRIES = 1000
+"""How many entries of a large tensor are compared."""
+
+SECONDS = 3.0
+"""How long the entries of one tensor may take; those done by then are compared."""
+
+AFFORDABLE = 2e7
+"""More terms than this for the entries of one tensor are not begun."""
+
+WHOLE = 400_000
+"""Up to how many terms times entries the forward is differentiated entry by entry."""
+
+
+def check_oracle(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
+    """One row for each output and each gradient."""
+    case = draw(subject, cell)
+    if case is None:
+        yield cell.result("forward", "skip", "no inputs were found at which the forward is finite")
+        return
+    inputs, upstreams = case.tensors(subject, cell.dtype, cell.device)
+    with torch.no_grad():
+        got = run(subject.op, inputs, upstreams).targets
+    truth = Truth(subject.spec, subject.equations, case.all, cell.sizes)
+    slopes = _slopes(subject, cell, case)
+    own = case.bounds.errors if cell.dtype == "float64" else subject.bounds(case.all, cell.sizes, "float64").errors
+    for name, tensor in got.items():
+        if wrong := placement(name, tensor, torch.empty(0), truth.shape(name), cell):
+            yield cell.result(name, "fail", wrong)
+            continue
+        entries = _entries(truth, name, cell)
+        if entries is None:
+            yield cell.result(name, "skip", "too many terms to evaluate entry by entry at these sizes")
+            continue
+        values, bound = to_numpy(tensor).astype(np.float64), case.bounds.errors[name] + own[name]
+        made = compare(entries.of(values), entries.values, entries.of(bound), entries.where)
+        if name in slopes and made.ok:
+            made = _worse(made, compare(values, slopes[name], bound))
+        yield judge(cell, name, made, case, _note(entries, truth.shape(name)))
+
+
+def _entries(truth: Truth, name: str, cell: Cell) -> Entries | None:
+    total = int(np.prod(truth.shape(name), dtype=np.int64))
+    count = min(ENTRIES, total)
+    while count > 1 and truth.cost(name, count) > AFFORDABLE:
+        count //= 4
+    if truth.cost(name, max(count, 1)) > AFFORDABLE:
+        return None
+    return truth.entries(name, count, cell.rng(name), SECONDS)
+
+
+def _slopes(subject: Subject, cell: Cell, case: Case) -> dict[str, np.ndarray]:
+    """The gradients by differentiating the forward entry by entry, where that is cheap."""
+    work = sizing.terms(subject.spec, cell.sizes) * sizing.entries(subject.spec, cell.sizes)
+    if work > WHOLE or case.bounds.touched:
+        return {}
+    gradients = true_gradients(subject.spec, case.inputs, case.upstreams, cell.sizes)
+    return {name: as_floats(values) for name, values in gradients.items()}
+
+
+def _worse(a: Comparison, b: Comparison) -> Comparison:
+    if b.wrong:
+        detail = f"against the forward differentiated entry by entry: {b.detail}"
+        return Comparison(b.max_abs_error, b.bound, b.wrong, b.judged, b.total, detail)
+    return a if a.max_abs_error >= b.max_abs_error else b
+
+
+def _note(entries: Entries, shape: tuple[int, ...]) -> str:
+    if entries.where is None:
+        return ""
+    return f"{len(entries.where)} of {int(np.prod(shape, dtype=np.int64))} entries, chosen at random"

@@ -1,0 +1,39 @@
+"""A spec made ready to be checked: derived, lowered, emitted, and its reference made callable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from symderive.algebra.derive import derive
+from symderive.check.arrays_torch import run_reference
+from symderive.check.ops import as_op, load_text
+from symderive.check.subject import Reference, Subject
+from symderive.check.truth import Sizes
+from symderive.emit.module import functions_module
+from symderive.lower import lower
+from symderive.spec.model import Spec
+
+
+def prepare(spec: Spec, op: Any = None) -> Subject:
+    """What the checks need of a spec. ``op``, if given, takes the place of the emitted code; see :func:`as_op`."""
+    derivation = derive(spec)
+    forward, backward = lower(derivation.forward), lower(derivation.backward)
+    if op is None:
+        made: Any = load_text(functions_module(derivation, forward, backward), spec.name)
+    else:
+        made = as_op(spec, op)
+    return Subject(spec, made, derivation, forward, backward, reference_of(spec), op is None)
+
+
+def reference_of(spec: Spec) -> Reference | None:
+    """The reference as a function of the inputs by name, in torch; None where the spec has none."""
+    if not spec.reference:
+        return None
+
+    def reference(inputs: Mapping[str, Tensor], sizes: Sizes) -> dict[str, Tensor]:
+        return run_reference(spec.reference, inputs, sizes, spec.constants)
+
+    return reference

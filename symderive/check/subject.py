@@ -1,0 +1,108 @@
+"""What is checked and what it is held against: an op, its spec, the derivation, plans for bounds, and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from symderive.algebra.program import Derivation
+from symderive.check.bounds import Analysis, analyse
+from symderive.check.ops import Op, TorchOp
+from symderive.check.truth import Sizes, index_form
+from symderive.check.uncertain import Uncertain
+from symderive.lower.plan import Plan
+from symderive.spec import model
+
+Point = dict[str, np.ndarray]
+Reference = Callable[[Mapping[str, Tensor], Sizes], "dict[str, Tensor]"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds on the errors of outputs and gradients, and the forward values in float64 that they were made from.
+
+    ``touched`` are kinks at or next to the point, ``overflow`` the tensors too large for the dtype.
+    """
+
+    errors: Mapping[str, np.ndarray]
+    values: Mapping[str, np.ndarray]
+    touched: tuple[str, ...]
+    overflow: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One op under check. ``emitted`` tells generated code from someone's own."""
+
+    spec: model.Spec
+    op: Op
+    derivation: Derivation
+    forward: Plan
+    backward: Plan
+    reference: Reference | None = None
+    emitted: bool = True
+    memory: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def equations(self) -> tuple[model.Equation, ...]:
+        """The index form of forward and backward."""
+        return index_form(self.derivation)
+
+    @property
+    def gradients(self) -> tuple[str, ...]:
+        """The names of the gradients, ``d<input>``."""
+        return tuple(f"d{n}" for n in self.spec.wrt)
+
+    @property
+    def upstreams(self) -> tuple[str, ...]:
+        """The names of the upstreams, ``d<output>``."""
+        return tuple(f"d{n}" for n in self.spec.outputs)
+
+    def bounds(
+        self, point: Mapping[str, np.ndarray], sizes: Sizes, dtype: str, errors: float = 0.0, steady: bool = False
+    ) -> Bounds:
+        """The error analysis of forward and backward at a point that is exact, or off by ``errors`` in what is derived.
+
+        ``steady`` takes conditions as they fall, for points whose arithmetic is exact.
+        """
+        tensors = {n: Uncertain.exact(a) for n, a in point.items()}
+        if errors:
+            for name in self.spec.wrt:
+                tensors[name] = Uncertain(tensors[name].value, np.full(tensors[name].shape, errors))
+        extents = {k: v for k, v in sizes.items() if isinstance(v, int)}
+        forward = analyse(self.forward, tensors, dtype, extents, self.spec.wrt, steady=steady)
+        known = {**tensors, **forward.tensors}
+        given = {r.name: known[r.name] for r in self.backward.inputs}
+        backward = analyse(self.backward, given, dtype, extents, steady=steady)
+        return Bounds(
+            {n: forward.error(n) for n in self.spec.outputs} | {n: backward.error(n) for n in self.gradients},
+            {n: u.value for n, u in {**forward.tensors, **backward.tensors}.items()},
+            forward.touched,
+            _overflowing(forward, backward),
+        )
+
+    def reference_op(self, sizes: Sizes) -> Op:
+        """The reference at these sizes, or the op's own forward where there is none, differentiated by autograd."""
+        names = tuple(i.name for i in self.spec.inputs)
+        return TorchOp(self._function(sizes), names, self.spec.outputs, self.spec.wrt, "the reference: ")
+
+    def _function(self, sizes: Sizes) -> Callable[..., Any]:
+        names = tuple(i.name for i in self.spec.inputs)
+        reference = self.reference
+        if reference is None:
+            return lambda *inputs: self.op.forward(*inputs)[0]
+
+        def call(*inputs: Tensor) -> tuple[Tensor, ...]:
+            defined = reference(dict(zip(names, inputs, strict=True)), sizes)
+            return tuple(defined[n] for n in self.spec.outputs)
+
+        return call
+
+
+def _overflowing(forward: Analysis, backward: Analysis) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*forward.overflow, *backward.overflow)))

@@ -1,0 +1,153 @@
+"""Results as text: what failed comes first and in full, then what passed in a line a check, then what was skipped."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from symderive.check.results import CheckResult, Results, SpecResult
+
+WIDTH = 110
+
+
+def results_table(results: Results, verbose: bool = False) -> str:
+    """All specs, then one line that says how it ended. ``verbose`` shows every row."""
+    parts = [spec_table(s, verbose) for s in results.specs]
+    if len(results.specs) > 1:
+        parts.append(_summary(results))
+    return "\n".join(parts)
+
+
+def spec_table(spec: SpecResult, verbose: bool = False) -> str:
+    """One spec: its failures, a table of what was checked, the reasons of what was not, and the verdict."""
+    lines = [f"{spec.spec}  {spec.path}".rstrip()]
+    if spec.error is not None:
+        place = ":".join(str(spec.error[k]) for k in ("line", "column") if spec.error.get(k))
+        lines.append(f"  ERROR {spec.path}{':' if place else ''}{place}: {spec.error['message']}")
+        return "\n".join(lines) + "\n"
+    for n, row in enumerate(spec.failures):
+        lines += _failure(row, n)
+    if spec.failures:
+        lines += [_next(spec, spec.failures[0]), ""]
+    lines += _rows(spec.checks) if verbose else _kinds(spec.checks)
+    lines += _skips(spec.checks)
+    return "\n".join([*lines, _verdict(spec)]) + "\n"
+
+
+def _failure(row: CheckResult, number: int) -> list[str]:
+    """A failed row: where it stands on one line, what is wrong below."""
+    if number >= MOST:
+        return [f"  ... and more: see --json"] if number == MOST else []  # noqa: F541
+    measured = "" if row.max_abs_error is None else f"  error {row.max_abs_error:.2g}, allowed {row.bound or 0:.2g}"
+    head = f"  FAIL  {row.check} of {row.target}{_where(row)}{measured}"
+    return [head, *textwrap.wrap(row.detail, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)]
+
+
+MOST = 12
+"""How many failures are shown in full."""
+
+
+def _where(row: CheckResult) -> str:
+    if row.check == "claim":
+        return f" (line {row.line}): {row.text}"
+    parts = [p for p in (row.dtype, row.device, sizes_text(row)) if p]
+    return f"  [{', '.join(parts)}]" if parts else ""
+
+
+def sizes_text(row: CheckResult) -> str:
+    """``N=2 K=64 ...=(4, 8)``."""
+    return " ".join(f"{k}={v}" for k, v in (row.sizes or {}).items())
+
+
+def _next(spec: SpecResult, row: CheckResult) -> str:
+    """What to do about the first failure."""
+    what = NEXT.get(row.check, "")
+    return (
+        f"  next: {what.format(path=spec.path or spec.spec, target=row.target, wrt=row.target.removeprefix('d'))}"
+        if what
+        else ""
+    )
+
+
+NEXT = {
+    "reference": "the forward of {path} and its reference compute different things; compare the lines of {target}",
+    "oracle": "the code does not compute the index form; 'symderive derive {path} --wrt {wrt}' prints both",
+    "autograd": "'symderive derive {path} --wrt {wrt}' prints how {target} was derived, step by step",
+    "gradcheck": "the backward is not the derivative of the forward; 'symderive derive {path} --wrt {wrt}' prints it",
+    "stability": "rewrite the forward of {path} so that nothing overflows there, with logsumexp, softmax or softplus",
+    "layout": "the code depends on how its inputs lie in memory: no view, stride or size may be taken for granted",
+    "claim": "correct the line, or the forward that it is about",
+}
+"""What to do next when a check of that kind fails."""
+
+
+def _kinds(rows: Sequence[CheckResult]) -> list[str]:
+    """One line a kind of check: how many passed, in what, and how near to what was allowed."""
+    lines = []
+    for kind in dict.fromkeys(r.check for r in rows):
+        own = [r for r in rows if r.check == kind]
+        passed = [r for r in own if r.status == "pass"]
+        failed = sum(r.status == "fail" for r in own)
+        skipped = sum(r.status == "skip" for r in own)
+        counts = (
+            f"{len(passed):>4} passed"
+            + (f", {failed} failed" if failed else "")
+            + (f", {skipped} skipped" if skipped else "")
+        )
+        lines.append((f"  {kind:<11}{counts}", _span(passed), _nearest(passed)))
+    width = max((len(a) for a, _, _ in lines), default=0)
+    return [f"{a:<{width}}  {b}{c}".rstrip() for a, b, c in lines]
+
+
+def _span(rows: Iterable[CheckResult]) -> str:
+    dtypes = dict.fromkeys(r.dtype for r in rows if r.dtype)
+    devices = dict.fromkeys(r.device for r in rows if r.device)
+    return f"{', '.join(dtypes)} on {', '.join(devices)}" if dtypes else ""
+
+
+def _nearest(rows: Sequence[CheckResult]) -> str:
+    """The row that came nearest to what it was allowed."""
+    measured = [r for r in rows if r.max_abs_error is not None and r.bound is not None]
+    if not measured:
+        return ""
+    worst = max(measured, key=lambda r: r.ratio)
+    return f"; nearest {worst.max_abs_error:.1e} of {worst.bound:.1e} allowed ({worst.target}, {worst.dtype})"
+
+
+def _rows(rows: Sequence[CheckResult]) -> list[str]:
+    """Every row that did not fail, as a table."""
+    cells = [("check", "target", "dtype", "device", "sizes", "error", "allowed", "")]
+    for row in rows:
+        if row.status != "fail":
+            error, bound = (("" if v is None else f"{v:.1e}") for v in (row.max_abs_error, row.bound))
+            own = (row.dtype or "", row.device or "", sizes_text(row), error, bound, row.status)
+            cells.append((row.check, row.target, *own))
+    widths = [max(len(r[n]) for r in cells) for n in range(len(cells[0]))]
+    return ["  " + "  ".join(f"{c:<{w}}" for c, w in zip(r, widths, strict=True)).rstrip() for r in cells]
+
+
+def _skips(rows: Sequence[CheckResult]) -> list[str]:
+    """The reasons of what was skipped, each once, with the checks that it concerns."""
+    reasons: dict[str, list[CheckResult]] = {}
+    for row in rows:
+        if row.status == "skip":
+            reasons.setdefault(row.detail, []).append(row)
+    lines = []
+    for reason, own in reasons.items():
+        kinds = ", ".join(dict.fromkeys(r.check for r in own))
+        text = f"skipped {len(own)} ({kinds}): {reason}"
+        lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return lines
+
+
+def _verdict(spec: SpecResult) -> str:
+    counts = {s: sum(r.status == s for r in spec.checks) for s in ("pass", "fail", "skip")}
+    words = f"{counts['pass']} passed, {counts['fail']} failed, {counts['skip']} skipped"
+    note = " (nothing was checked)" if not counts["pass"] and not counts["fail"] else ""
+    return f"  {spec.status.upper()}  {words}{note}"
+
+
+def _summary(results: Results) -> str:
+    ok = sum(s.ok for s in results.specs)
+    bad = [s.spec for s in results.specs if not s.ok]
+    return f"{ok} of {len(results.specs)} specs pass" + (f"; not: {', '.join(bad)}" if bad else "") + "\n"
