@@ -15,7 +15,7 @@ from sympy import Add, Expr, S
 from symderive.algebra.adjoint import Occurrence, occurrences
 from symderive.algebra.build import build_program
 from symderive.algebra.deltas import guarded, solve
-from symderive.algebra.forward import stable_program
+from symderive.algebra.forward import prune, stable_program
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.nodes import Access, Index, Sum
 from symderive.algebra.program import Derivation, Equation, Gradient, Program
@@ -43,10 +43,14 @@ def derive(spec: model.Spec) -> Derivation:
         forward.sizes,
         forward.constants,
     )
-    backward, saved = choose_saved(forward, backward, sweep.upstreams)
     display = _display(forward, backward, sweep.upstreams)
+    backward, saved = choose_saved(forward, backward, sweep.upstreams)
     gradients = {name: _gradient(name, display, story, letters, sweep, spec) for name in spec.wrt}
-    return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients)
+    between = [e.tensor for e in display.equations if e.tensor in story.records and e.tensor[1:] not in gradients]
+    intermediate = {tensor: gradient_steps(tensor[1:], story, sweep, letters) for tensor in between}
+    forward = prune(forward, {*forward.outputs, *saved})
+    display = replace(display, inputs=backward.inputs)
+    return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, intermediate)
 
 
 def spec_letters(spec: model.Spec, program: Program) -> Letters:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Mul, S
 
-from symderive.algebra.nodes import Access, Sum, Where
+from symderive.algebra.nodes import Access, Index, Sum, Where
+from symderive.algebra.rules import linearity
 from symderive.algebra.terms import Powers, cost, factors, powers, product, terms, transform
 
 
-def factored(expression: Expr) -> Expr:
-    """Common factors taken out of every sum, innermost first."""
-    return transform(expression, factor_sum)
-
-
 def expanded(expression: Expr) -> Expr:
-    """Products multiplied out one level, and sums over indices split, so that like terms can meet."""
+    """Products multiplied out, in the bodies of sums too, so that like terms can meet."""
+
+    def under_sum(node: Expr) -> Expr:
+        if not isinstance(node, Sum):
+            return node
+        body, indices = node.open()
+        return Sum.over(_expand_terms(body), indices)
+
+    return _expand_terms(transform(expression, under_sum))
+
+
+def _expand_terms(expression: Expr) -> Expr:
     return Add(*(e for t in terms(expression) for e in _multiply_out(t)))
 
 
@@ -45,12 +52,8 @@ def _factor(parts: list[tuple[Expr, Powers]]) -> Expr:
         inner = merge_sums(Add(*(product(*r) for r in rest)))
         if inner.is_Add:
             inner = _factor_part([powers(t) for t in inner.args])
-        return _times_sum(product(S.One, common), inner)
+        return product(S.One, common) * inner
     return _factor_part(parts)
-
-
-def _times_sum(common: Expr, inner: Expr) -> Expr:
-    return common * inner
 
 
 def _shared(parts: list[tuple[Expr, Powers]]) -> Powers:
@@ -126,5 +129,13 @@ def _merge(group: list[tuple[Expr, Sum]]) -> Expr:
     separate = Add(*(n * s for n, s in group))
     if not any(b.atoms(Access) for b in shared) or any(isinstance(b, Where) for b in shared):
         return separate
-    merged = Sum.over(_factor(parts), indices)
+    if not _elementwise([_without(p, shared) for _, p in parts]):
+        return separate
+    merged = linearity(Sum.over(product(S.One, shared) * _factor([(n, _without(p, shared)) for n, p in parts]), indices))
     return merged if cost(merged) < cost(separate) else separate
+
+
+def _elementwise(rests: list[Powers]) -> bool:
+    """Whether adding the rests makes no tensor of more axes than each of their factors has: no outer products."""
+    supports = [frozenset(b.atoms(Index)) for rest in rests for b in rest if b.atoms(Access)]
+    return len(set(supports)) <= 1

@@ -10,14 +10,13 @@ from sympy.functions.elementary.exponential import exp as Exp
 from symderive.algebra.nodes import Access, LogSumExp, Pad, Sum
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import STABLE
-from symderive.algebra.simplify import everywhere
-from symderive.algebra.terms import tensors, terms, transform
+from symderive.algebra.terms import Pass, tensors, terms, transform_opened
 
 
 def stable_program(program: Program) -> Program:
     """Every equation in stable form. One that overflows only through a tensor that it reads is given that tensor's
     definition: ``e = exp(z); y = e / sum(e)`` computes y as a softmax of z, whatever e is."""
-    stable = everywhere(*STABLE)
+    stable = Pass(*STABLE)
     done: dict[str, Equation] = {}
     for equation in program.equations:
         plain = stable(equation.right)
@@ -44,9 +43,9 @@ def _inline_exponentials(expression: Expr, done: dict[str, Equation]) -> tuple[E
             return node
         used.add(node.tensor)
         inner = equation.right.xreplace(dict(zip(equation.indices, node.indices, strict=True)))
-        return transform(inner, rule)
+        return transform_opened(inner, rule)
 
-    return transform(expression, rule), used
+    return transform_opened(expression, rule), used
 
 
 def _is_exponential(expression: Expr) -> bool:

@@ -13,7 +13,7 @@ from symderive.algebra.program import Equation
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.simplify import Trail, simplify
 from symderive.algebra.steps import Story
-from symderive.algebra.terms import cost, factors, tensors, transform
+from symderive.algebra.terms import cost, factors, tensors, transform_opened
 
 EQUATION_COST = 3
 """What an equation of its own costs a reader, in the units of :func:`symderive.algebra.terms.cost`."""
@@ -76,7 +76,7 @@ def _put(expression: Expr, helper: Equation) -> Expr:
             return helper.right.xreplace(dict(zip(helper.indices, node.indices, strict=True)))
         return node
 
-    return transform(expression, rule)
+    return transform_opened(expression, rule)
 
 
 def _inside_pad(expression: Expr, name: str) -> bool:

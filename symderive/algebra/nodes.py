@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Iterable
 from typing import ClassVar
 
-from sympy import Expr, Integer, S
+from sympy import Expr, Integer, S, preorder_traversal
 from sympy.core.expr import AtomicExpr
 from sympy.core.symbol import Str
 
@@ -143,16 +143,23 @@ class Stop(Node):
 
 
 class Where(Node):
-    """``where(c, a, b)``: a where the condition holds, else b; a branch not taken never contributes."""
+    """``where(c, a, b)``: a where the condition holds, else b; a branch not taken never contributes.
+
+    A branch that is 0 or infinite, as a mask has, is the second one; else the condition is no negation.
+    """
 
     def __new__(cls, condition: Expr, a: Expr, b: Expr) -> Expr:
         if condition is S.One or a == b:
             return a
         if condition is S.Zero:
             return b
-        if isinstance(condition, Not):
-            return Where(condition.args[0], b, a)
+        flip = isinstance(condition, Not) and b not in _MASKS
+        if flip or (a in _MASKS and b not in _MASKS):
+            condition, a, b = Not(condition), b, a
         return Expr.__new__(cls, condition, a, b)
+
+
+_MASKS = (S.Zero, S.Infinity, S.NegativeInfinity)
 
 
 class Condition(Node):
@@ -312,8 +319,7 @@ class Binder(Node):
     def over(cls, body: Expr, indices: Iterable[Index], at: Iterable[Expr] = ()) -> Expr:
         """The binder of ``indices`` in ``body``, which names them freely; ``at`` are the places where it is read."""
         ordered = _canonical_order(body, tuple(indices))
-        base = max((i.level for i in body.atoms(Index) if i.is_bound), default=0)
-        bound = [Index("", index.extent, base + n) for n, index in enumerate(ordered, 1)]
+        bound = _levels(body, ordered)
         closed = body.xreplace(dict(zip(ordered, bound, strict=True))) if bound else body
         return cls(closed, *bound, *at)
 
@@ -336,6 +342,25 @@ class Binder(Node):
         """The body with fresh indices in place of the bound ones, and those indices."""
         fresh = tuple(i.fresh() for i in self.bound)
         return self.args[0].xreplace(dict(zip(self.bound, fresh, strict=True))), fresh
+
+
+def _levels(body: Expr, indices: tuple[Index, ...]) -> list[Index]:
+    """Bound indices for a new binder: the next levels above those bound in the body.
+
+    The body may itself hold indices that a binder further out binds; theirs are higher, unless binders were nested
+    deeper by a rewriting: then the new ones go above them.
+    """
+    inner: set[int] = set()
+    present: set[int] = set()
+    for node in preorder_traversal(body):
+        if isinstance(node, Binder):
+            inner.update(i.level for i in node.bound)
+        elif isinstance(node, Index) and node.is_bound:
+            present.add(node.level)
+    base = max(inner, default=0)
+    if any(base < level <= base + len(indices) for level in present - inner):
+        base = max(present)
+    return [Index("", index.extent, base + n) for n, index in enumerate(indices, 1)]
 
 
 def _canonical_order(body: Expr, indices: tuple[Index, ...]) -> tuple[Index, ...]:
@@ -447,8 +472,7 @@ class LogDet(Binder):
 
 
 def _matrix(cls: type[Binder], body: Expr, indices: tuple[Index, ...], at: tuple[Expr, ...]) -> Expr:
-    base = max((i.level for i in body.atoms(Index) if i.is_bound), default=0)
-    bound = [Index("", index.extent, base + n) for n, index in enumerate(indices, 1)]
+    bound = _levels(body, indices)
     return cls(body.xreplace(dict(zip(indices, bound, strict=True))), *bound, *at)
 
 

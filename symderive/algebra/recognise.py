@@ -18,7 +18,7 @@ from symderive.algebra.bounds import always
 from symderive.algebra.nodes import Access, And, Binder, Eq, Index, LogSumExp, Or, Sum, Where
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import SUMS
-from symderive.algebra.terms import factors, powers, product, tensors, terms, transform
+from symderive.algebra.terms import Pass, factors, powers, product, tensors, terms, transform
 
 Binding = dict[Index, Expr]
 
@@ -110,6 +110,12 @@ class Knowledge:
         self.equations = {e.tensor: e for e in program.equations}
         self._by_head: dict[tuple[type, str], list[Definition]] = {}
         self._sums: dict[tuple[str, int], Expr | None] = {}
+        self.passes = {
+            "recognise": Pass(self.named),
+            "masked": Pass(self.masked),
+            "known_sum": Pass(self.known_sum),
+            "mask": Pass(self.drop_mask),
+        }
         self._masked: list[tuple[frozenset[Index], Expr, Expr, Expr]] = []
         self._ones = {i.name for i in program.inputs if {"simplex", "one_hot"} & set(i.assume)}
         for equation in program.equations:

@@ -44,8 +44,9 @@ def _sum_of_term(term: Expr, indices: tuple[Index, ...]) -> Expr:
     term, indices = _contract_where(term, indices)
     if not indices:
         return term
-    outside, inside = [], []
-    for factor in factors(term):
+    number, parts = powers(term)
+    outside, inside = [number], []
+    for factor in (b**e for b, e in parts.items()):
         (inside if depends(factor, indices) else outside).append(factor)
     body = Mul(*inside)
     body, pulled = _out_of_where(body, indices)
@@ -118,7 +119,17 @@ def certain_condition(expression: Expr) -> Expr:
         verdict = always(expression)
         if verdict is not None:
             return S.One if verdict else S.Zero
+    if isinstance(expression, And):
+        return And(*(c for c in expression.args if not _said_by_others(c, expression.args)))
     return expression
+
+
+def _said_by_others(condition: Expr, others: tuple[Expr, ...]) -> bool:
+    """``a < b`` says ``not b < a`` and ``a != b``."""
+    if not isinstance(condition, Not) or not isinstance(condition.args[0], nodes.Lt | Eq):
+        return False
+    a, b = condition.args[0].args
+    return nodes.Lt(b, a) in others or (isinstance(condition.args[0], Eq) and nodes.Lt(a, b) in others)
 
 
 def same_branch(expression: Expr) -> Expr:
@@ -130,6 +141,8 @@ def same_branch(expression: Expr) -> Expr:
     other = _under(b, condition, False)
     if isinstance(taken, Where) and taken.args[2] == other:
         return Where(And(condition, taken.args[0]), taken.args[1], other)
+    if isinstance(other, Where) and other.args[2] == taken:
+        return Where(And(Not(condition), other.args[0]), other.args[1], taken)
     return Where(condition, taken, other)
 
 
@@ -156,14 +169,28 @@ def merge_branches(expression: Expr) -> Expr:
         number, inner = term.as_coeff_Mul()
         if isinstance(inner, Where):
             condition, a, b = inner.args
+            if isinstance(condition, Not):
+                condition, a, b = condition.args[0], b, a
             held = branches.setdefault(condition, [S.Zero, S.Zero])
             held[0] += number * a
             held[1] += number * b
         else:
             rest.append(term)
+    for condition, (a, b) in list(branches.items()):
+        opposite = _opposite(condition)
+        if b is S.Zero and opposite in branches and branches[opposite][1] is S.Zero:
+            branches[condition][1] = Where(opposite, branches.pop(opposite)[0], S.Zero)
+            break
     if sum(isinstance(t.as_coeff_Mul()[1], Where) for t in expression.args) == len(branches):
         return expression
     return Add(*rest, *(Where(c, a, b) for c, (a, b) in branches.items()))
+
+
+def _opposite(condition: Expr) -> Expr | None:
+    """``x < 0`` for ``x > 0``, which cannot hold with it."""
+    if isinstance(condition, nodes.Lt) and condition.args[0] is S.Zero:
+        return nodes.Lt(condition.args[1], S.Zero)
+    return None
 
 
 def common_factor_of_branches(expression: Expr) -> Expr:
@@ -313,6 +340,21 @@ def quotient_of_exponentials(expression: Expr) -> Expr:
     return absorb_normaliser(product(number, parts))
 
 
+def one_exponential(expression: Expr) -> Expr:
+    """``exp(a) exp(f - logsumexp f) = exp(a + f - logsumexp f)``: a normaliser joins what it normalises."""
+    if not expression.is_Mul:
+        return expression
+    exponentials = [f for f in expression.args if isinstance(f, Exp)]
+    if len(exponentials) < 2 or not any(_normalises(e) for e in exponentials):
+        return expression
+    rest = [f for f in expression.args if f not in exponentials]
+    return Mul(*rest, Exp(Add(*(e.args[0] for e in exponentials))))
+
+
+def _normalises(exponential: Expr) -> bool:
+    return any(isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in terms(exponential.args[0]))
+
+
 def _largest_exponent(expression: Expr) -> Expr | None:
     """For ``sum_k w_k exp(f_k)`` the logsumexp of f."""
     if not isinstance(expression, Sum):
@@ -430,6 +472,8 @@ def tidy_function(derivative: Expr, call: Expr, body: Expr) -> Expr:
     rules: list[Rule] = [
         sign_of_number,
         same_branch,
+        certain_condition,
+        merge_branches,
         common_factor_of_branches,
         named_branch,
         logistic,
@@ -449,6 +493,7 @@ STABLE: tuple[Rule, ...] = (
     log_of_sum_of_exponentials,
     log_of_sigmoid,
     quotient_of_exponentials,
+    one_exponential,
     logistic,
     sign_of_number,
 )

@@ -1,23 +1,42 @@
-"""What the forward keeps for the backward: the tensors that the gradients' formulas read."""
+"""What the forward keeps for the backward: the tensors that the gradients' formulas read, and no others."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from symderive.algebra.program import Program
+from sympy import Expr, Function
+
+from symderive.algebra.nodes import Apply, Binder
+from symderive.algebra.program import Equation, Program
 from symderive.algebra.terms import tensors
 from symderive.spec import model
+from symderive.spec.functions import FUNCTIONS
 
 
 def choose_saved(forward: Program, backward: Program, upstreams: tuple[str, ...]) -> tuple[Program, tuple[str, ...]]:
-    """The backward with its inputs, upstreams first, and the names of those that the forward saves."""
+    """The backward with its inputs, upstreams first, and the names of those that the forward saves.
+
+    A tensor that is a cheap function of others that are saved anyway, as ``relu(a)`` of a, is computed again instead.
+    """
     read: set[str] = set()
     for equation in backward.equations:
         read |= tensors(equation.right)
+    again: list[Equation] = []
+    for equation in reversed(forward.equations):
+        needs = tensors(equation.right)
+        if equation.tensor in read and needs <= read - {equation.tensor} and _is_cheap(equation.right):
+            read.discard(equation.tensor)
+            again.insert(0, equation)
     saved = tuple(t for t in forward.shapes if t in read)
     inputs = {i.name: i for i in forward.inputs}
-    upstream = tuple(
-        model.Input(u, forward.shapes[o]) for u, o in zip(upstreams, forward.outputs, strict=True)
-    )
+    upstream = tuple(model.Input(u, forward.shapes[o]) for u, o in zip(upstreams, forward.outputs, strict=True))
     kept = tuple(inputs.get(t) or model.Input(t, forward.shapes[t]) for t in saved)
-    return replace(backward, inputs=(*upstream, *kept)), saved
+    equations = (*again, *backward.equations)
+    return replace(backward, inputs=(*upstream, *kept), equations=equations), saved
+
+
+def _is_cheap(expression: Expr) -> bool:
+    """Whether it is one pass over its tensors without a transcendental function."""
+    if expression.atoms(Binder) or expression.atoms(Function):
+        return False
+    return all(FUNCTIONS[a.function].kinks for a in expression.atoms(Apply))

@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 
 from sympy import Expr
 
-from symderive.algebra.factor import expanded, factored
+from symderive.algebra.factor import expanded, factor_sum
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.rules import (
     STABLE,
     SUMS,
-    Rule,
     common_factor_of_branches,
     complement,
     complement_of_sigmoid,
     named_branch,
 )
-from symderive.algebra.terms import cost, transform
+from symderive.algebra.terms import Pass, cost
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,12 @@ class Trail:
         return Trail(self.expression, list(self.changes))
 
 
-def everywhere(*rules: Rule) -> Callable[[Expr], Expr]:
-    """Apply several rules at every node, children first."""
-
-    def at_node(expression: Expr) -> Expr:
-        for rule in rules:
-            expression = rule(expression)
-        return expression
-
-    return lambda expression: transform(expression, at_node)
-
+_SUMS = Pass(*SUMS)
+_STABLE = Pass(*STABLE)
+_COMPLEMENT = Pass(complement)
+_SIGMOID = Pass(complement_of_sigmoid)
+_BRANCHES = Pass(common_factor_of_branches, named_branch)
+_FACTOR = Pass(factor_sum)
 
 ROUNDS = 4
 
@@ -68,31 +63,46 @@ def simplify(expression: Expr, known: tuple[Knowledge, ...]) -> Trail:
 
     ``known`` are ways to recognise named tensors: the first reads definitions plainly, others also solve them.
     """
-    trails = [_settle(Trail(expression), k) for k in known]
-    best = min(trails, key=lambda t: cost(t.expression))
-    for trail, knowledge in zip(trails, known, strict=True):
-        other = trail.copy()
-        other.apply("complement", everywhere(complement))
-        other.apply("multiply_out", expanded)
-        if other.expression != trail.expression:
-            other = _settle(other, knowledge)
-            if cost(other.expression) < cost(best.expression):
-                best = other
-    best.apply("common_factor_of_branches", everywhere(common_factor_of_branches, named_branch))
+    best: Trail | None = None
+    for knowledge in known:
+        trail = Trail(expression)
+        _rewrite(trail, knowledge)
+        for candidate in (trail, _multiplied_out(trail, knowledge)):
+            if candidate is not None:
+                _finish(candidate, knowledge)
+                if best is None or cost(candidate.expression) < cost(best.expression):
+                    best = candidate
+    assert best is not None  # the first way of the first knowledge is always there
+    best.apply("common_factor_of_branches", _BRANCHES)
     return best
 
 
-def _settle(trail: Trail, known: Knowledge) -> Trail:
+def _multiplied_out(trail: Trail, known: Knowledge) -> Trail | None:
+    """Another way: products multiplied out until like terms have met; None where there is nothing to multiply."""
+    other = trail.copy()
+    other.apply("complement", _COMPLEMENT)
+    for _ in range(ROUNDS):
+        before = other.expression
+        other.apply("multiply_out", expanded)
+        if other.expression == before:
+            break
+        _rewrite(other, known)
+    return None if other.expression == trail.expression else other
+
+
+def _rewrite(trail: Trail, known: Knowledge) -> None:
     for _ in range(ROUNDS):
         before = trail.expression
-        trail.apply("recognise", everywhere(known.named))
-        trail.apply("sum", everywhere(*SUMS))
-        trail.apply("recognise", everywhere(known.masked))
-        trail.apply("known_sum", everywhere(known.known_sum))
-        trail.apply("stable_form", everywhere(*STABLE))
+        trail.apply("recognise", known.passes["recognise"])
+        trail.apply("sum", _SUMS)
+        trail.apply("recognise", known.passes["masked"])
+        trail.apply("known_sum", known.passes["known_sum"])
+        trail.apply("stable_form", _STABLE)
         if trail.expression == before:
             break
-    trail.apply("mask", everywhere(known.drop_mask))
-    trail.apply("factor", factored)
-    trail.apply("sigmoid", everywhere(complement_of_sigmoid))
-    return trail
+
+
+def _finish(trail: Trail, known: Knowledge) -> None:
+    trail.apply("mask", known.passes["mask"])
+    trail.apply("factor", _FACTOR)
+    trail.apply("sigmoid", _SIGMOID)

@@ -25,7 +25,10 @@ def factors(expression: Expr) -> tuple[Expr, ...]:
 
 
 def powers(expression: Expr) -> tuple[Rational, Powers]:
-    """A product as a number times powers, ``{base: exponent}``; an exponential is a base of its own."""
+    """A product as a number times powers, ``{base: exponent}``; an exponential is a base of its own.
+
+    A sum that is a factor gives its number away, ``2 a - 2 b = 2 (a - b)``, so that equal factors look equal.
+    """
     number, result = S.One, {}
     for factor in factors(expression):
         if factor.is_Rational:
@@ -34,6 +37,9 @@ def powers(expression: Expr) -> tuple[Rational, Powers]:
         base, exponent = factor, S.One
         if isinstance(factor, Pow) and not isinstance(factor, Exp) and factor.exp.is_Rational:
             base, exponent = factor.base, factor.exp
+        if base.is_Add and exponent.is_Integer:
+            inside, rest = primitive(base)
+            number, base = number * inside**exponent, rest
         result[base] = result.get(base, S.Zero) + exponent
     return number, result
 
@@ -61,30 +67,79 @@ def content(expression: Expr) -> tuple[Rational, tuple[Expr, ...]]:
     return common, tuple(t / common for t in parts)
 
 
+def primitive(expression: Expr) -> tuple[Rational, Expr]:
+    """A sum as a number times a sum without one; of a sum and its negative, both give the same."""
+    number, parts = content(expression)
+    rest = Add(*parts) if number != 1 else expression
+    constant, varying = rest.as_coeff_Add()
+    negative = constant < 0 if constant and varying.is_Add is False else rest.could_extract_minus_sign()
+    return (-number, -rest) if negative else (number, rest)
+
+
 def transform(expression: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr] | None = None) -> Expr:
-    """Apply ``rule`` to every subexpression, children first. Binders are opened, so a rule meets free indices only."""
+    """Apply ``rule`` to every subexpression, children first.
+
+    Under a binder the rule meets its bound indices, which are as good as free ones there: no other binder in reach has
+    the same. Where the body changes, the binder is made anew, so that its levels stay canonical. ``memo`` may be kept
+    for as long as the rule means the same.
+    """
     memo = {} if memo is None else memo
     if expression in memo:
         return memo[expression]
-    if isinstance(expression, Index) or not expression.args:
-        result = rule(expression) if not isinstance(expression, Index) else expression
+    if isinstance(expression, Index):
+        return expression
+    if not expression.args:
+        result = rule(expression)
     elif isinstance(expression, Binder):
-        result = rule(_under(expression, rule))
+        result = rule(_under(expression, rule, memo))
     else:
-        args = [a if not isinstance(a, Expr) else transform(a, rule, memo) for a in expression.args]
+        args = [transform(a, rule, memo) if isinstance(a, Expr) else a for a in expression.args]
         unchanged = all(a is b for a, b in zip(args, expression.args, strict=True))
         result = rule(expression if unchanged else expression.func(*args))
     memo[expression] = result
     return result
 
 
-def _under(binder: Binder, rule: Callable[[Expr], Expr]) -> Expr:
-    body, opened = binder.open()
-    new_body = transform(body, rule)
-    at = tuple(transform(a, rule) for a in binder.at)
-    if new_body is body and at == binder.at:
+def _under(binder: Binder, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) -> Expr:
+    body = transform(binder.body, rule, memo)
+    at = tuple(transform(a, rule, memo) for a in binder.at)
+    if body is binder.body and at == binder.at:
         return binder
-    return type(binder).over(new_body, opened, at)
+    fresh = {i: i.fresh() for i in binder.bound}
+    return type(binder).over(body.xreplace(fresh), fresh.values(), at)
+
+
+def transform_opened(expression: Expr, rule: Callable[[Expr], Expr]) -> Expr:
+    """Apply ``rule`` to every subexpression, with fresh indices in place of bound ones: for rules that bring in binders."""
+    if isinstance(expression, Binder):
+        body, opened = expression.open()
+        at = tuple(transform_opened(a, rule) for a in expression.at)
+        return rule(type(expression).over(transform_opened(body, rule), opened, at))
+    if isinstance(expression, Index) or not expression.args:
+        return expression
+    args = [transform_opened(a, rule) if isinstance(a, Expr) else a for a in expression.args]
+    return rule(expression.func(*args))
+
+
+class Pass:
+    """Rules applied at every node, children first; what they made of an expression is remembered."""
+
+    LIMIT = 20_000
+
+    def __init__(self, *rules: Callable[[Expr], Expr]) -> None:
+        self.rules = rules
+        self._memo: dict[Expr, Expr] = {}
+
+    def __call__(self, expression: Expr) -> Expr:
+        """The rewritten expression."""
+        if len(self._memo) > self.LIMIT:
+            self._memo.clear()
+        return transform(expression, self._at_node, self._memo)
+
+    def _at_node(self, expression: Expr) -> Expr:
+        for rule in self.rules:
+            expression = rule(expression)
+        return expression
 
 
 def substitute(expression: Expr, mapping: dict[Index, Expr]) -> Expr:

@@ -18,7 +18,7 @@ from sympy.functions.elementary.exponential import exp as Exp
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Access, And, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation, Program
-from symderive.algebra.terms import content, depends, factors, terms
+from symderive.algebra.terms import content, depends, factors, primitive, terms
 from symderive.errors import InternalError
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS
@@ -205,11 +205,14 @@ class Writer:
             if factor.is_Rational:
                 number *= factor
             elif factor.is_Add and self._log_softmax(factor) is None:
-                inside, rest = content(factor)
+                inside, rest = primitive(factor)
                 number *= inside
-                parts.append(Add(*rest))
+                parts.append(rest)
             else:
                 parts.append(factor)
+        if number.is_negative and (sums := [p for p in parts if p.is_Add]):
+            parts[parts.index(sums[-1])] = -sums[-1]
+            number = -number
         return number, parts
 
     def _mean(self, expression: Expr) -> tuple[Expr, Node | None]:
@@ -356,9 +359,9 @@ def _scaled(number: Expr, node: Node, writer: Writer) -> Node:
         return node
     if number == -1:
         return Unary("-", node)
-    if number.is_negative:
+    if number.p == -1:
         return Unary("-", _scaled(-number, node, writer))
-    result = node if number.p == 1 else Binary("*", Number(Fraction(int(number.p))), node)
+    result = node if number.p == 1 else Binary("*", writer.write(sympy.Integer(number.p)), node)
     return result if number.q == 1 else Binary("/", result, Number(Fraction(int(number.q))))
 
 
@@ -390,16 +393,13 @@ def _fraction(parts: Iterable[Expr], order: Mapping[str, int]) -> tuple[list[Exp
     return above, below
 
 
-def _factor_order(factor: Expr, order: Mapping[str, int]) -> tuple[int, int]:
-    """Scalars, then tensors by the first index of the left side that they hold, then what has a reduction in it."""
+def _factor_order(factor: Expr, order: Mapping[str, int]) -> tuple[int, int, int]:
+    """Scalars, then by the first index of the left side that a factor holds; reductions after what is simpler."""
     first = min((order.get(i.name, len(order)) for i in factor.atoms(Index)), default=-1)
     if factor.is_number or not factor.atoms(Access):
-        return 0, 0 if not factor.atoms(Index) else 1
-    if isinstance(factor, Access):
-        return 2, first
-    if isinstance(factor, nodes.Sum):
-        return 5, first
-    return 4 if factor.atoms(nodes.Binder) else 3, first
+        return 0, 0 if not factor.atoms(Index) else 1, 0
+    kinds = (isinstance(factor, nodes.Sum), bool(factor.atoms(nodes.Binder)), factor.is_Add)
+    return 1, first, next((3 - n for n, kind in enumerate(kinds) if kind), 0)
 
 
 def _split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...]) -> tuple[Expr | None, Expr]:
@@ -446,7 +446,7 @@ def _order(op: str, flipped: str) -> Callable[[Writer, Expr], Node]:
 
 
 def _equality(writer: Writer, expression: Expr) -> Node:
-    a, b = sorted(expression.args, key=lambda e: isinstance(e, Index))
+    a, b = sorted(expression.args, key=lambda e: 2 * e.is_number + isinstance(e, Index))
     return syntax.Compare(("==",), (writer.write(a), writer.write(b)))
 
 
