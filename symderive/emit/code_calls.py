@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from symderive.emit.latex_names import verbatim
-from symderive.emit.latex_tex import brackets, cases, is_tall, parentheses, subscript
+from symderive.emit.latex_tex import brackets, cases, is_tall, parentheses, subscript, with_foot
 from symderive.errors import UnsupportedError
 from symderive.spec.functions import FUNCTIONS
 
@@ -195,7 +195,7 @@ def _einsum(gen: ExpressionCodegen, a: Arguments) -> str:
     if len(scripts) != len(a.rest):
         raise UnsupportedError(f"{ast.unparse(a.node)!r} has not as many operands as its rule")
     parts = [
-        f"{gen.operand(operand, _POWER)}_{{{subscript(_letters(letters))}}}"
+        with_foot(gen.operand(operand, _POWER), subscript(_letters(letters)))
         for operand, letters in zip(a.rest, scripts, strict=True)
     ]
     summed = [letter for letter in dict.fromkeys("".join(scripts)) if letter not in output]

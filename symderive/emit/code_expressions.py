@@ -10,7 +10,7 @@ from latexify.codegen import expression_codegen, expression_rules
 
 from symderive.emit.code_calls import CALLS, LEVELS, Arguments, level_of
 from symderive.emit.latex_names import Notation, symbol
-from symderive.emit.latex_tex import brackets, parentheses
+from symderive.emit.latex_tex import brackets, parentheses, with_foot
 from symderive.errors import UnsupportedError
 
 MODULES = ("torch", "torch.linalg", "F", "math", "torch.nn.functional")
@@ -222,7 +222,7 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
         """A part of an array: each axis a range, an index, all of it, or a new one."""
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         shown = ", ".join(self._item(item) for item in items)
-        return rf"{self.operand(node.value, _POWER)}_{{[{shown}]}}"
+        return with_foot(self.operand(node.value, _POWER), f"[{shown}]")
 
     def _item(self, item: ast.expr) -> str:
         if isinstance(item, ast.Slice):

@@ -15,7 +15,7 @@ from symderive.emit.latex_names import Notation, symbol, verbatim
 from symderive.emit.latex_nodes import NODES, factors_of
 from symderive.emit.latex_printer import Handler, Printer
 from symderive.emit.latex_ranks import as_call, dims_of, rank
-from symderive.emit.latex_tex import Level, Tex, brackets, parentheses, product, subscript
+from symderive.emit.latex_tex import Level, Tex, brackets, parentheses, product, subscript, with_foot
 from symderive.errors import UnsupportedError
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.syntax import (
@@ -163,7 +163,7 @@ def _item(printer: ArrayPrinter, item: Node) -> str:
 
 
 def _part(printer: ArrayPrinter, whole: str, items: Sequence[Node]) -> Tex:
-    return Tex(rf"{whole}_{{[{', '.join(_item(printer, item) for item in items)}]}}")
+    return Tex(with_foot(whole, f"[{', '.join(_item(printer, item) for item in items)}]"))
 
 
 def _access(printer: ArrayPrinter, node: Access) -> Tex:
@@ -267,7 +267,7 @@ def _einsum(printer: ArrayPrinter, call: Call) -> Tex:
 def _entry(printer: ArrayPrinter, node: Node, letters: Sequence[str]) -> Tex:
     if isinstance(node, Name) and node.id not in printer.helpers:
         return printer.entry(node.id, letters)
-    return Tex(rf"{printer.text(node, Level.ATOM)}_{{{subscript(letters)}}}")
+    return Tex(with_foot(printer.text(node, Level.ATOM), subscript(letters)))
 
 
 def _generic(printer: ArrayPrinter, call: Call) -> Tex:

@@ -41,7 +41,9 @@ def extent(printer: Printer, node: Binder, index: str) -> Expr | None:
 
 
 def _is_shifted(node: Node, index: str) -> bool:
-    """Whether the index stands in an index position as a part of something larger."""
+    """Whether the index stands in index positions only as a part of something larger."""
+    if any(name == index for _, _, name in _plain_positions(node)):
+        return False
     positions = (item for part in node.walk() if isinstance(part, Access) for item in part.indices)
     compound = (item for item in positions if not isinstance(item, (Name, Access)))
     return any(isinstance(part, Name) and part.id == index for item in compound for part in item.walk())

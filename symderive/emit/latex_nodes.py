@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from symderive.emit.latex_lines import measure
 from symderive.emit.latex_printer import Handler, Printer, is_number
-from symderive.emit.latex_tex import Level, Tex, negative, product, subscript
+from symderive.emit.latex_tex import Level, Tex, is_tall, negative, product, subscript, with_foot
 from symderive.errors import UnsupportedError
 from symderive.spec import syntax
 from symderive.spec.syntax import Access, Binary, Binder, Call, Compare, Logical, Name, Node, Not, Number, Unary
 
 RELATIONS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"\neq"}
+SHORT, LONG = 8.0, 30.0
+"""The widths of a denominator up to which, and of a numerator from which, it is better written behind the fraction."""
+
 CONNECTIVES = {"and": (r"\land", Level.AND, Level.NOT), "or": (r"\lor", Level.OR, Level.AND)}
 
 
@@ -55,7 +59,7 @@ def _access(printer: Printer, node: Access) -> Tex:
 
 def _subscript(printer: Printer, node: syntax.Subscript) -> Tex:
     value = printer.text(node.value, Level.APPLY)
-    return Tex(rf"{value}_{{{subscript([printer.index(item) for item in node.items])}}}", Level.POWER)
+    return Tex(with_foot(value, subscript([printer.index(item) for item in node.items])), Level.POWER)
 
 
 def _output(printer: Printer, node: syntax.Attribute) -> Tex:
@@ -85,19 +89,33 @@ def factors_of(node: Node, op: str) -> list[Node]:
 
 
 def _divide(printer: Printer, node: Binary) -> Tex:
-    if isinstance(node.left, Unary) and node.left.op == "-":
-        return negative(_divide(printer, Binary("/", node.left.operand, node.right)))
+    """A fraction; what is large stands behind it, and a minus in front."""
+    minus, above_line = without_minus(node.left)
+    if minus:
+        return negative(_divide(printer, Binary("/", above_line, node.right)))
     if isinstance(node.left, Binary) and node.left.op == "/":
         inner = node.left
         return _divide(printer, Binary("/", inner.left, Binary("*", inner.right, node.right)))
     if printer.small:
         above, below = printer.text(node.left, Level.PRODUCT), printer.text(node.right, Level.APPLY)
         return Tex(f"{above} / {below}", Level.PRODUCT)
-    below = printer.text(node.right)
-    if not _is_large(node.left):
-        return Tex(rf"\frac{{{printer.text(node.left)}}}{{{below}}}", Level.FRACTION)
-    share = Tex(rf"\frac{{1}}{{{below}}}", Level.FRACTION)
-    return product([share, printer.number(node.left, Level.PRODUCT)])
+    above, below = printer.text(node.left), printer.text(node.right)
+    if not _is_large(node.left) and (measure(below) > SHORT or (not is_tall(above) and measure(above) <= LONG)):
+        return Tex(rf"\frac{{{above}}}{{{below}}}", Level.FRACTION)
+    factors = factors_of(node.left, "*")
+    count = 1 if isinstance(factors[0], Number) and len(factors) > 1 else 0
+    share = Tex(rf"\frac{{{printer.text(factors[0]) if count else 1}}}{{{below}}}", Level.FRACTION)
+    return product([share, *(printer.number(factor, Level.PRODUCT) for factor in factors[count:])])
+
+
+def without_minus(node: Node) -> tuple[bool, Node]:
+    """Whether a term starts with a minus, and the term without it."""
+    if isinstance(node, Unary) and node.op == "-":
+        return True, node.operand
+    if isinstance(node, Binary) and node.op in ("*", "/"):
+        minus, left = without_minus(node.left)
+        return minus, Binary(node.op, left, node.right) if minus else node
+    return False, node
 
 
 def _is_large(node: Node) -> bool:

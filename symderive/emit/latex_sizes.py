@@ -46,7 +46,7 @@ def _rational(number: Rational) -> Node:
 
 
 def _sum(extent: Add) -> Node:
-    terms = sorted(extent.as_ordered_terms(), key=lambda term: term.is_number)
+    terms = sorted(extent.as_ordered_terms(), key=lambda term: (term.is_number, term.could_extract_minus_sign()))
     whole = size_syntax(terms[0])
     for term in terms[1:]:
         minus = term.could_extract_minus_sign()

@@ -79,6 +79,30 @@ def subscript(items: Sequence[str]) -> str:
     return joined.rstrip()
 
 
+def with_foot(text: str, foot: str) -> str:
+    """The text with a subscript, in parentheses where it has one already."""
+    return rf"{parentheses(text) if _has_foot(text) else text}_{{{foot}}}"
+
+
+def _has_foot(text: str) -> bool:
+    """Whether the last thing in the text has a subscript."""
+    while (start := _last_group(text)) and text[start - 1] in "_^":
+        if text[start - 1] == "_":
+            return True
+        text = text[: start - 1]
+    return False
+
+
+def _last_group(text: str) -> int:
+    """Where the group in braces starts that the text ends in; 0 where it ends in none."""
+    depth = 0
+    for place in range(len(text) - 1, 0, -1):
+        depth += (text[place] == "}") - (text[place] == "{")
+        if depth == 0:
+            return place if text[place] == "{" else 0
+    return 0
+
+
 def cases(rows: Sequence[tuple[str, str]]) -> str:
     r"""A left brace over rows of a value and its condition; an empty condition is ``otherwise``."""
     tests = [rf"\text{{if }} {test}" if test else r"\text{otherwise}" for _, test in rows]

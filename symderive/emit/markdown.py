@@ -45,7 +45,7 @@ def _markdown(block: Block) -> str:
         return f"{'#' * block.level} {_outside_code(_one_line(block.text), _escape_markdown)}"
     if isinstance(block, Prose):
         lead = f"**{_escape_markdown(block.lead)}** " if block.lead else ""
-        return lead + _outside_code(_one_line(block.text), _escape_markdown)
+        return (lead + _outside_code(_one_line(block.text), _escape_markdown)).rstrip()
     if isinstance(block, Formula):
         return f"$$\n{block.latex}\n$$"
     return f"```python\n{block.text.rstrip()}\n```"
@@ -56,7 +56,7 @@ def _latex(block: Block) -> str:
         return rf"\{_SECTIONS[min(block.level, 2)]}{{{_outside_code(_one_line(block.text), _escape_tex, _typewriter)}}}"
     if isinstance(block, Prose):
         lead = rf"\paragraph{{{_escape_tex(block.lead)}}} " if block.lead else ""
-        return lead + _outside_code(_one_line(block.text), _escape_tex, _typewriter)
+        return (lead + _outside_code(_one_line(block.text), _escape_tex, _typewriter)).rstrip()
     if isinstance(block, Formula):
         return f"\\[\n{block.latex}\n\\]"
     return f"\\begin{{verbatim}}\n{block.text.rstrip()}\n\\end{{verbatim}}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from symderive.algebra.derive import spec_letters
 from symderive.algebra.program import Derivation, Gradient, Step
@@ -82,9 +82,10 @@ def writeup(derivation: Derivation, array_forms: ArrayForms | None = None, torch
     """
     notation = Notation.of_derivation(derivation)
     spec = derivation.spec
-    body = [*_forward(derivation, notation)]
+    forms = array_forms or {}
+    body = [*_forward(derivation, notation), *_intermediate(derivation, notation, forms)]
     for name, gradient in derivation.gradients.items():
-        body += _gradient(derivation, gradient, notation, (array_forms or {}).get(name))
+        body += _gradient(derivation, gradient, notation, forms.get(name, forms.get(gradient.tensor)))
     body += _code(derivation, notation, torch_code)
     head: list[Block] = [Heading(spec.title or spec.name, 1)]
     head += [Prose(text) for text in (f"Source: {spec.source}" if spec.source else "", spec.notes) if text]
@@ -150,23 +151,42 @@ def _gathered(parts: Sequence[str]) -> str:
     return "\\begin{gathered}\n" + " \\\\\n".join(lines) + "\n\\end{gathered}"
 
 
+def _intermediate(derivation: Derivation, notation: Notation, forms: ArrayForms) -> Iterator[Block]:
+    """The gradients of intermediate tensors that the others are computed from, in order."""
+    letters = spec_letters(derivation.spec, derivation.forward)
+    for equation in derivation.display.equations:
+        if equation.tensor in (gradient.tensor for gradient in derivation.gradients.values()):
+            continue
+        of = notation.gradients.get(equation.tensor) or notation.totals.get(equation.tensor)
+        yield Heading(f"Gradient with respect to the intermediate `{of}`" if of else f"The helper `{equation.tensor}`")
+        yield from _steps(derivation.intermediate.get(equation.tensor, ()), notation)
+        yield from _result(equation_latex(resolved(equation, letters), notation), forms.get(equation.tensor), notation)
+
+
 def _gradient(derivation: Derivation, gradient: Gradient, notation: Notation, array: str | None) -> Iterator[Block]:
     yield Heading(f"Gradient with respect to `{gradient.wrt}`")
     if gradient.zero:
         verb = "does" if len(derivation.spec.outputs) == 1 else "do"
         yield Prose(f"{_names(derivation.spec.outputs)} {verb} not depend on `{gradient.wrt}`: its gradient is 0.")
-    for number, step in enumerate(gradient.steps, 1):
+    yield from _steps(gradient.steps, notation)
+    yield from _result(statement_latex(gradient.index, notation), array, notation)
+    yield Prose(
+        f"Reads of the forward: {_names(gradient.saves)}." if gradient.saves else "Reads nothing of the forward."
+    )
+
+
+def _result(index: str, array: str | None, notation: Notation) -> Iterator[Block]:
+    yield Prose("", "Index form.")
+    yield Formula(index)
+    if array:
+        yield Prose("", "Array form.")
+        yield Formula(array_latex(array, notation))
+
+
+def _steps(steps: Sequence[Step], notation: Notation) -> Iterator[Block]:
+    for number, step in enumerate(steps, 1):
         yield _step(number, step)
         yield Formula(statement_latex(step.after, notation))
-    yield Prose("Index form:")
-    yield Formula(gradient_latex(derivation, gradient.wrt, notation))
-    if array:
-        yield Prose("Array form:")
-        yield Formula(array_latex(array, notation))
-    saved = (
-        f"Reads from the forward: {_names(gradient.saves)}." if gradient.saves else "Reads nothing from the forward."
-    )
-    yield Prose(saved)
 
 
 def _step(number: int, step: Step) -> Prose:
@@ -200,7 +220,7 @@ def _code(derivation: Derivation, notation: Notation, torch_code: str) -> Iterat
         return
     yield Heading("Code")
     try:
-        latex = code_latex(torch_code, notation, "backward")
+        latex = code_latex(torch_code, replace(notation, objective=r"\ell"), "backward")
     except UnsupportedError as error:
         yield Prose(f"The code below has no mathematical form: {error.message}.")
     else:
