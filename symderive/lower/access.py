@@ -6,9 +6,10 @@ in this order; whatever is left is read by index arrays (``gather.py``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sympy import Expr, S
+from sympy import Expr, Mul, S, floor
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Access, Clamp, FloorDiv, Index, Le, Mod, Pad, Where
@@ -16,8 +17,7 @@ from symderive.errors import UnsupportedError
 from symderive.lower import gather, plan
 from symderive.lower.axes import Labelled, shape_of
 from symderive.lower.context import Lowering, lower_node
-from symderive.lower.delta import in_range
-from symderive.lower.integers import Affine, affine, at_least, positive_part, same, simplify_size
+from symderive.lower.integers import Affine, affine, at_least, in_range, positive_part, same, simplify_size
 
 
 @lower_node.register
@@ -38,7 +38,7 @@ def lower_pad(e: Pad, ctx: Lowering) -> Labelled:
     for place, extent in zip(access.indices, shape, strict=True):
         form = affine(place)
         bounded = form is not None and form.least is not None and ctx.is_scalar(fill)
-        if (isinstance(place, Index) and place.is_batch) or bounded or in_range(place, extent, ctx):
+        if (isinstance(place, Index) and place.is_batch) or bounded or in_range(place, extent, ctx.ranges):
             positions.append(place)
             continue
         guards += [Le(S.Zero, place), Le(place, extent - 1)]
@@ -225,7 +225,8 @@ def _pad(r: _Reading, forms: dict[Index, Affine]) -> None:
         assert form.least is not None
         assert form.greatest is not None
         before = positive_part(-form.least)
-        after = positive_part(form.greatest - (label.extent - 1))
+        reach = form.greatest - (label.extent - 1)
+        after = before if before is not S.Zero and at_least(before, reach) else positive_part(reach)
         if before is S.Zero and after is S.Zero:
             continue
         widths[label] = before, after
@@ -258,10 +259,12 @@ def _slice(r: _Reading, forms: dict[Index, Affine]) -> None:
             items[label] = plan.At(form.constant)
             continue
         if len(form.terms) == 1:
-            (index, step), length = form.terms[0], form.terms[0][0].extent
+            step, length = form.terms[0][1], form.terms[0][0].extent
+        elif form.constant is S.Zero and _fits(r, label, form):
+            continue
         else:
             reach = sum((c * (i.extent - 1) for i, c in form.terms), S.One)
-            index, step, length = Index("~", simplify_size(reach)).fresh(), S.One, simplify_size(reach)
+            step, length = S.One, simplify_size(reach)
         whole = form.constant is S.Zero and step is S.One and same(length, label.extent)
         if not whole:
             items[label] = plan.Span(form.constant, length, step)
@@ -273,6 +276,25 @@ def _slice(r: _Reading, forms: dict[Index, Affine]) -> None:
             _rename(r, label, form.terms[0][0])
 
 
+def _window(r: _Reading, form: Affine) -> tuple[Index, Expr, Index, Expr, Expr]:
+    """The index that counts windows and its step, the one inside a window, its step, and the size of a window."""
+    (outer, step), (inner, dilation) = sorted(form.terms, key=lambda t: -r.ctx.extent(t[0]))
+    return outer, step, inner, dilation, simplify_size(dilation * (inner.extent - 1) + 1)
+
+
+def _fits(r: _Reading, label: Index, form: Affine) -> bool:
+    """Whether the axis as it is holds just the windows, or the digits, that are read."""
+    if _radix(form) is not None:
+        return same(prod_of(i.extent for i, _ in form.terms), label.extent)
+    outer, step, _, _, size = _window(r, form)
+    return same(floor((label.extent - size) / step) + 1, outer.extent)
+
+
+def prod_of(extents: Iterable[Expr]) -> Expr:
+    """The product of extents."""
+    return Mul(*extents)
+
+
 def _split(r: _Reading, label: Index, form: Affine) -> None:
     """An axis read at a sum of several indices: a reshape where they are its digits, else windows."""
     digits = _radix(form)
@@ -281,8 +303,7 @@ def _split(r: _Reading, label: Index, form: Affine) -> None:
         r.axes[at : at + 1] = digits
         r.node = r.ctx.graph.reshape(r.node, shape_of(r.axes))
         return
-    (outer, step), (inner, dilation) = sorted(form.terms, key=lambda t: -r.ctx.extent(t[0]))
-    size = simplify_size(dilation * (inner.extent - 1) + 1)
+    outer, step, inner, dilation, size = _window(r, form)
     windows = r.ctx.graph.intern(plan.Unfold(r.node, r.axis(label), size, step))
     r.axes[at] = outer
     r.axes.append(inner)
@@ -322,4 +343,3 @@ def _repeat(r: _Reading) -> None:
 def _flip(r: _Reading) -> None:
     if r.flipped:
         r.node = r.ctx.graph.intern(plan.Flip(r.node, tuple(sorted(r.axis(i) for i in r.flipped))))
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from string import ascii_lowercase
 
@@ -12,45 +11,16 @@ from sympy import Expr, Mul, S
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
-from symderive.lower import conv, delta, plan
+from symderive.lower import conv, plan, scatter
+from symderive.lower.arithmetic import Term, condition, multiply, quotient, total
 from symderive.lower.axes import Labelled, batch_first, shape_of, without
-from symderive.lower.context import Lowering, plain_sizes
+from symderive.lower.context import Lowering
+from symderive.lower.delta import is_target
+from symderive.lower.mean import divided
 from symderive.lower.order import pair_order
 from symderive.lower.plan import BATCH_SIZE, ROWS
+from symderive.lower.product import Product
 from symderive.lower.scan import reduce_axes, running, running_condition
-
-
-@dataclass
-class Product:
-    """``number * product(factors)`` where all ``masks`` hold, else 0, summed over ``bound``."""
-
-    bound: list[Index]
-    number: Expr = S.One
-    factors: list[Expr] = field(default_factory=list)
-    masks: list[Expr] = field(default_factory=list)
-
-    def add(self, e: Expr, ctx: Lowering) -> None:
-        """Multiply by ``e``, taken apart: products, branches that are 0, conditions, sums of products."""
-        if ctx.is_scalar(e):
-            self.number *= plain_sizes(e)
-        elif isinstance(e, Mul):
-            for factor in e.args:
-                self.add(factor, ctx)
-        elif isinstance(e, nodes.Where) and e.args[2] is S.Zero:
-            self.add(e.args[0], ctx)
-            self.add(e.args[1], ctx)
-        elif isinstance(e, nodes.Stop):
-            self.add(e.args[0], ctx)
-        elif isinstance(e, nodes.And):
-            self.masks.extend(e.args)
-        elif isinstance(e, nodes.Condition):
-            self.masks.append(e)
-        elif isinstance(e, nodes.Sum) and isinstance(e.body, Mul | nodes.Where):
-            body, bound = e.open()
-            self.bound += bound
-            self.add(body, ctx)
-        else:
-            self.factors.append(e)
 
 
 def sum_of(body: Expr, bound: Sequence[Index], ctx: Lowering) -> Labelled:
@@ -70,15 +40,13 @@ def sum_of_product(product: Product, ctx: Lowering) -> Labelled:
             rest = Mul(product.number, *others, evaluate=False) if others else product.number
             terms = [nodes.Where(nodes.And(*product.masks), t * rest, S.Zero) for t in factor.args]
             return _sum_of_terms(terms, product.bound, ctx)
-    if any(delta.is_target(m, product.bound, ctx) for m in product.masks):
-        return delta.scattered(product, ctx)
+    if any(is_target(m, product.bound, ctx) for m in product.masks):
+        return scatter.scattered(product, ctx)
     return plain_sum(product, ctx)
 
 
 def plain_sum(product: Product, ctx: Lowering) -> Labelled:
     """The sum of a product in which every condition is a mask."""
-    from symderive.lower.elementwise import condition, multiply, quotient
-
     bound = set(product.bound)
     inside = [f for f in product.factors if ctx.free(f) & bound]
     outside = [f for f in product.factors if not ctx.free(f) & bound]
@@ -112,10 +80,9 @@ def _core(
 ) -> tuple[Labelled, Expr]:
     """The sum of factors and masks that all depend on ``bound``, and what is left of the number to multiply with."""
     if len(masks) == 1 and len(bound) == 1 and (found := running_condition(masks[0], bound[0])) is not None:
-        target, reverse, strict = found
-        if factors and all(target not in ctx.free(f) for f in factors):
+        if factors and all(found[0] not in ctx.free(f) for f in factors):
             value = _product(factors, ctx)
-            return running("sum", value, bound[0], target, (reverse, strict), ctx), number
+            return running("sum", value, bound[0], found, ctx), number
     if (known := conv.recognised(factors, masks, bound, ctx)) is not None:
         return known, number
     values = _groups(factors, masks, ctx)
@@ -126,17 +93,11 @@ def _core(
 
 
 def _product(factors: Iterable[Expr], ctx: Lowering) -> Labelled:
-    from symderive.lower.elementwise import multiply
-
     return multiply(list(factors), ctx)
 
 
-def _scaled(
-    values: list[Labelled], free: frozenset[Index], number: Expr, ctx: Lowering
-) -> tuple[list[Labelled], Expr]:
+def _scaled(values: list[Labelled], free: frozenset[Index], number: Expr, ctx: Lowering) -> tuple[list[Labelled], Expr]:
     """A number is multiplied onto the smallest operand where that is smaller than the result."""
-    from symderive.lower.mean import divided
-
     if number.as_coeff_Mul()[0].is_negative:
         values, number = _scaled(values, free, -number, ctx)
         return values, -number
@@ -152,8 +113,6 @@ def _scaled(
 
 def _groups(factors: list[Expr], masks: list[Expr], ctx: Lowering) -> list[Labelled]:
     """Operands: factors over the same indices are one, a divisor and a mask go to an operand that has their indices."""
-    from symderive.lower.elementwise import condition
-
     groups: dict[frozenset[Index], list[Expr]] = {}
     for factor in factors:
         if not _is_reciprocal(factor):
@@ -169,7 +128,7 @@ def _groups(factors: list[Expr], masks: list[Expr], ctx: Lowering) -> list[Label
         homes = [a for a in values if axes <= a]
         chosen = [a for a in homes if not all(isinstance(f, nodes.Access) for f in groups.get(a, ()))]
         if not chosen and homes:
-            chosen = [min(homes, key=lambda a: ctx.bulk(a))]
+            chosen = [min(homes, key=ctx.bulk)]
         for home in chosen:
             values[home] = ctx.combine("where", test, values[home], zero)
         if not chosen:
@@ -198,9 +157,7 @@ def _too_large(factor: sympy.Add, product: Product, ctx: Lowering) -> bool:
 
 
 def _sum_of_terms(terms: Sequence[Expr], bound: Sequence[Index], ctx: Lowering) -> Labelled:
-    from symderive.lower.elementwise import total
-
-    signed: list[tuple[bool, int, Labelled]] = []
+    signed: list[Term] = []
     number: Expr = S.Zero
     for term in terms:
         negative = bool(term.as_coeff_Mul()[0].is_negative)
@@ -265,9 +222,7 @@ def _ordered(value: Labelled, axes: Sequence[Index], ctx: Lowering) -> plan.Node
     return ctx.graph.permute(value.node, [value.position(i) for i in axes if not i.is_batch])
 
 
-def _one_row_axis(
-    a: Labelled, b: Labelled, gone: list[Index], ctx: Lowering
-) -> tuple[Labelled, Labelled, list[Index]]:
+def _one_row_axis(a: Labelled, b: Labelled, gone: list[Index], ctx: Lowering) -> tuple[Labelled, Labelled, list[Index]]:
     """Where the batch is summed over, all batch axes become one."""
     if not gone[0].is_batch:
         return a, b, gone

@@ -61,6 +61,8 @@ class Graph:
         """``node`` as another kind; a Python number fits everywhere."""
         if node.kind == kind or isinstance(node, Scalar):
             return node
+        if isinstance(node, plan.Full) and kind == "real":
+            return self.full(node.extents, node.value)
         return self.intern(plan.Cast(node, kind))
 
     def map(self, function: str, *args: Node) -> Node:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sympy import Expr, Integer, Max, S, expand
+from sympy import Add, Expr, Integer, Max, Mul, S, expand, floor
 
-from symderive.algebra.nodes import Access, Binder, FloorDiv, Index, Mod, Pad
+from symderive.algebra.nodes import (
+    Access,
+    ArgMax,
+    ArgMin,
+    Clamp,
+    Condition,
+    FloorDiv,
+    Index,
+    Mod,
+    Node,
+)
 
 
 @dataclass(frozen=True)
@@ -49,8 +60,8 @@ def affine(expression: Expr) -> Affine | None:
     if isinstance(expression, Index):
         return Affine(((expression, S.One),), S.Zero)
     if not expression.atoms(Index):
-        return None if expression.atoms(Access) else Affine((), expression)
-    if expression.atoms(Access, FloorDiv, Mod, Binder, Pad) & _with_indices(expression):
+        return None if expression.atoms(Node) else Affine((), expression)
+    if expression.atoms(Node):
         return None
     expanded = expand(expression)
     terms: dict[Index, Expr] = {}
@@ -68,10 +79,6 @@ def affine(expression: Expr) -> Affine | None:
             return None
         terms[index] = terms.get(index, S.Zero) + coefficient
     return Affine(tuple((i, c) for i, c in terms.items() if c is not S.Zero), constant)
-
-
-def _with_indices(expression: Expr) -> set[Expr]:
-    return {a for a in expression.atoms(Access, FloorDiv, Mod, Binder, Pad) if a.atoms(Index) or isinstance(a, Access)}
 
 
 @lru_cache(maxsize=4096)
@@ -103,10 +110,76 @@ def at_least(a: Expr, b: Expr) -> bool:
     difference = expand(a - b)
     if difference.is_nonnegative:
         return True
-    symbols = sorted(difference.free_symbols, key=str)
-    shifted = expand(difference.xreplace({s: s + 1 for s in symbols if s.is_positive}))
-    terms = shifted.args if shifted.is_Add else (shifted,)
-    return all(t.is_nonnegative for t in terms)
+    difference = expand(without_floors(difference))
+    shifted = expand(difference.xreplace({s: s + 1 for s in difference.free_symbols if s.is_positive}))
+    return all(t.is_nonnegative for t in Add.make_args(shifted))
+
+
+def without_floors(expression: Expr) -> Expr:
+    """A lower bound without floors: ``(n - q + 1) / q <= floor(n / q) <= n / q`` for integers n and q."""
+    changes: dict[Expr, Expr] = {}
+    for found in expression.atoms(floor):
+        inner = found.args[0]
+        sign = sign_of(expression.coeff(found))
+        if sign is None:
+            continue
+        denominator = inner.as_numer_denom()[1]
+        if sign < 0:
+            changes[found] = inner
+        elif denominator.is_Integer:
+            changes[found] = inner - 1 + 1 / denominator
+    return expression.xreplace(changes) if changes else expression
+
+
+Ranges = Mapping[str, Expr]
+"""The number of classes of each integer tensor."""
+
+
+def in_range(place: Expr, extent: Expr, ranges: Ranges) -> bool:
+    """Whether an integer expression is known to lie in 0..extent - 1."""
+    bounds = extremes(place, ranges)
+    return bounds is not None and at_least(bounds[0], S.Zero) and at_least(extent - 1, bounds[1])
+
+
+def extremes(e: Expr, ranges: Ranges) -> tuple[Expr, Expr] | None:
+    """Bounds of an integer expression in terms of sizes, or None where none are known."""
+    if isinstance(e, Index):
+        return S.Zero, e.extent - 1
+    if isinstance(e, Access):
+        return (S.Zero, ranges[e.tensor] - 1) if e.tensor in ranges else None
+    if isinstance(e, ArgMax | ArgMin):
+        return S.Zero, e.bound[0].extent - 1
+    if isinstance(e, Condition):
+        return S.Zero, S.One
+    if not e.atoms(Index, Node):
+        return e, e
+    if isinstance(e, Add):
+        parts = [extremes(a, ranges) for a in e.args]
+        return None if None in parts else (Add(*(p[0] for p in parts)), Add(*(p[1] for p in parts)))  # type: ignore[index]
+    if isinstance(e, Mul):
+        return _scaled(e, ranges)
+    if isinstance(e, Mod):
+        return (S.Zero, e.args[1] - 1) if e.args[1].is_positive else None
+    if isinstance(e, FloorDiv):
+        inner = extremes(e.args[0], ranges)
+        if inner is None or not e.args[1].is_positive:
+            return None
+        return floor(inner[0] / e.args[1]), floor(inner[1] / e.args[1])
+    if isinstance(e, Clamp) and not any(a.atoms(Index, Node) for a in e.args[1:]):
+        return e.args[1], e.args[2]
+    return None
+
+
+def _scaled(e: Mul, ranges: Ranges) -> tuple[Expr, Expr] | None:
+    outside = [a for a in e.args if not a.atoms(Index, Node)]
+    inside = [a for a in e.args if a.atoms(Index, Node)]
+    scale = Mul(*outside)
+    sign = sign_of(scale)
+    bounds = extremes(inside[0], ranges) if len(inside) == 1 else None
+    if bounds is None or sign is None:
+        return None
+    low, high = scale * bounds[0], scale * bounds[1]
+    return (low, high) if sign >= 0 else (high, low)
 
 
 def positive_part(expression: Expr) -> Expr:

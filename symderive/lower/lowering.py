@@ -20,10 +20,9 @@ from symderive.spec.functions import BINDERS, FUNCTIONS, STRUCTURAL
 _MODULES = (access, elementwise, reduction)
 """What registers the operations of each kind of node."""
 
-_RESERVED = frozenset(
-    (*FUNCTIONS, *BINDERS, *STRUCTURAL, *keyword.kwlist, "F", "np", "torch", "special", "outer", "diag", "trace")
-    + ("einsum", "one_hot", "ones", "eye", "pi", "inf", "D", "delta", "pad")
-)
+_ARRAY_FORM = "F np torch special outer diag trace einsum one_hot ones eye pi inf D delta pad ctx saved grad"
+_RESERVED = frozenset((*FUNCTIONS, *BINDERS, *STRUCTURAL, *keyword.kwlist, *_ARRAY_FORM.split()))
+"""Names that no helper may have."""
 
 
 def lower(program: Program, sizes: Mapping[str, int | tuple[int, ...]] | None = None) -> Plan:

@@ -29,7 +29,8 @@ def divided(value: Labelled, number: Expr, ctx: Lowering) -> Labelled:
     above, below = number.as_numer_denom()
     if above is S.One:
         return ctx.combine("div", value, Labelled(ctx.graph.scalar(below)))
-    return ctx.combine("mul", Labelled(ctx.graph.scalar(number)), value)
+    scalar = Labelled(ctx.graph.scalar(number))
+    return ctx.combine("mul", *((value, scalar) if isinstance(node, plan.MatMul) else (scalar, value)))
 
 
 def _cancels(count: Expr, rest: Expr) -> bool:

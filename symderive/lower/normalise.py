@@ -65,7 +65,7 @@ def _choices(body: Expr, norm: LogSumExp, ctx: Lowering) -> Iterator[tuple[Index
 
 
 def under_mask(test: Expr, a: Expr, b: Expr) -> Expr:
-    """In ``where(c, exp(z - logsumexp(where(c, z, -inf))), 0)`` the z becomes the masked one: it is a softmax of that."""
+    """In ``where(c, exp(z - logsumexp(where(c, z, -inf))), 0)`` the first z becomes the masked one."""
     if b is not S.Zero and b != -oo:
         return a
     if b is S.Zero:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import combinations
 from math import prod
 
@@ -43,7 +43,7 @@ def _kept(members: frozenset[int], factors: Sequence[Axes], output: Axes) -> Axe
 def _best(factors: tuple[Axes, ...], output: Axes, extent: Callable[[Index], float]) -> list[tuple[int, int]]:
     everything = frozenset(range(len(factors)))
 
-    @lru_cache(maxsize=None)
+    @cache
     def plan(members: frozenset[int]) -> tuple[float, tuple]:
         if len(members) == 1:
             return 0.0, ()

@@ -47,7 +47,7 @@ def lower_reduction(e: nodes.Binder, ctx: Lowering) -> Labelled:
         return running
     value = ctx.lower(body)
     if op.startswith("arg"):
-        value = spread(ctx.graph, value, batch_first({*value.axes, *bound}))
+        value = spread(ctx.graph, value, batch_first(dict.fromkeys((*value.axes, *bound))))
     reduced = reduce_axes(op, value, bound, ctx)
     missing = Mul(*(i.extent for i in bound if i not in value.axes))
     if missing is not S.One and op in _REPEATED:
@@ -67,11 +67,10 @@ def running_reduction(op: str, body: Expr, bound: tuple[Index, ...], ctx: Loweri
     found = running_condition(test, bound[0])
     if found is None or found[0] in ctx.free(inner):
         return None
-    target, reverse, strict = found
     value = ctx.lower(inner)
     if bound[0] not in value.axes:
         return None
-    return running(op, value, bound[0], target, (reverse, strict), ctx)
+    return running(op, value, bound[0], found, ctx)
 
 
 # --- matrices
@@ -109,4 +108,3 @@ def lower_det(e: nodes.Det, ctx: Lowering) -> Labelled:
 def lower_logdet(e: nodes.LogDet, ctx: Lowering) -> Labelled:
     """The log of a determinant."""
     return _determinant("logdet", e, ctx)
-

@@ -32,11 +32,9 @@ def running_condition(test: Expr, k: Index) -> tuple[Index, bool, bool] | None:
     return (target, target == a, isinstance(test, nodes.Lt)) if same(a.extent, b.extent) else None
 
 
-def running(
-    op: str, value: Labelled, k: Index, target: Index, way: tuple[bool, bool], ctx: Lowering
-) -> Labelled:
+def running(op: str, value: Labelled, k: Index, found: tuple[Index, bool, bool], ctx: Lowering) -> Labelled:
     """The running ``op`` along k; a strict one is shifted by an entry, the neutral element in front."""
-    reverse, strict = way
+    target, reverse, strict = found
     axis = value.position(k)
     node = ctx.graph.intern(plan.Scan(op, ctx.graph.cast(value.node, "real"), axis, reverse))
     if strict:

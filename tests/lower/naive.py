@@ -24,7 +24,7 @@ def evaluate(program: Program, inputs: dict, sizes: dict, batch: tuple[int, ...]
     for spec in program.inputs:
         value = np.asarray(inputs[spec.name])
         if BATCH_SIZE in spec.shape:
-            value = value.reshape(math.prod(batch), *value.shape[len(batch) :])
+            value = value.reshape((math.prod(batch), *value.shape[len(batch) :]))
         tensors[spec.name] = value
     numbers = {str(k): v for k, v in sizes.items() if k != "..."} | {str(k): v for k, v in program.constants.items()}
     numbers["..."] = math.prod(batch)
@@ -38,7 +38,7 @@ def evaluate(program: Program, inputs: dict, sizes: dict, batch: tuple[int, ...]
                 out[place] = machine.run(equation.right, dict(zip(equation.indices, place, strict=True)))
             tensors[equation.tensor] = out
             if equation.indices and equation.indices[0].is_batch:
-                out = out.reshape(*batch, *extents[1:])
+                out = out.reshape((*batch, *extents[1:]))
             shaped[equation.tensor] = out
     return shaped
 
@@ -82,6 +82,9 @@ class Machine:
         if all(0 <= p < n for p, n in zip(place, shape, strict=True)):
             return self.do_Access(access, env)
         return self.run(fill, env)
+
+    def do_floor(self, e, env):
+        return math.floor(e.args[0].xreplace({s: sympy.Integer(self.numbers[s.name]) for s in e.free_symbols}))
 
     def do_FloorDiv(self, e, env):
         a, b = self.all(e.args, env)
