@@ -14,7 +14,6 @@ from typing import ClassVar
 from sympy import Expr, S, Symbol
 
 from symderive.emit.numbers import Numbers
-from symderive.emit.precedence import hug_powers
 from symderive.emit.printer import Printer, Text, call, fill, method
 from symderive.lower import plan as p
 from symderive.lower.shapes import ROWS, has_batch
@@ -49,7 +48,7 @@ def array_form(plan: p.Plan, target: str | None = None) -> str | None:
         lines = [f"{a.name} = {printer.write(a.value).text}" for a in _needed(plan, wanted)]
     except NoArrayFormError:
         return None
-    return "\n".join(hug_powers(line) for line in lines)
+    return "\n".join(lines).replace(" ** ", "**")
 
 
 def _needed(plan: p.Plan, wanted: list[str]) -> list[p.Assign]:
@@ -206,11 +205,9 @@ class ArrayPrinter(Printer):
     def scatter_add(self, node: p.ScatterAdd) -> Text:
         """``base + source * one_hot(t, C)``."""
         marks = self._marks(node.index, node.axis, node.shape[-1])
-        source = _unstretched(node.source)
-        if isinstance(source, p.Scalar) and abs(source.value) == 1:
-            placed: p.Node = marks if source.value == 1 else p.Map("neg", (marks,))
-        else:
-            placed = p.Map("mul", (source, marks))
+        value = p.constant(node.source)
+        source = node.source if value is None else p.Scalar(value)
+        placed: p.Node = marks if value == 1 else p.Map("mul", (source, marks))
         return self.write(placed if node.base is None else p.Map("add", (node.base, placed)))
 
     def index_add(self, node: p.IndexAdd) -> Text:
@@ -265,9 +262,10 @@ class ArrayPrinter(Printer):
     def mat_mul(self, node: p.MatMul) -> Text:
         """``a @ b``; an ``einsum`` where it sums over the batch axes."""
         if len(node.left.shape) == len(node.right.shape) == 2 and not (node.left.has_batch or node.right.has_batch):
-            left, right = (_peeled(o, letters) for o, letters in ((node.left, "ns"), (node.right, "sk")))
+            rows, columns = _letters(node.shape)
+            left, right = _peeled(node.left, f"{rows}s"), _peeled(node.right, f"s{columns}")
             if "..." in left[0] or "..." in right[0]:
-                return self._contraction([left, right], "nk")
+                return self._contraction([left, right], rows + columns)
         return super().mat_mul(node)
 
     def einsum(self, node: p.Einsum) -> Text:
@@ -288,13 +286,16 @@ class ArrayPrinter(Printer):
         return fill(_MATRIX[node.op], self.write(node.value))
 
 
+def _letters(shape: p.Shape) -> tuple[str, str]:
+    """Two letters for the axes of a matrix: those of their sizes where these are different letters."""
+    rows, columns = (str(e).lower() for e in shape)
+    fitting = rows != columns and all(len(c) == 1 and c.isalpha() and c != "s" for c in (rows, columns))
+    return (rows, columns) if fitting else ("i", "j")
+
+
 def _is_flat(node: p.Reshape) -> bool:
     """Whether a reshape does nothing but make one axis of the batch axes."""
     return node.value.has_batch and node.shape == (ROWS, *node.value.shape[1:])
-
-
-def _unstretched(node: p.Node) -> p.Node:
-    return node.value if isinstance(node, p.BroadcastTo) and len(node.value.shape) == 0 else node
 
 
 def _peeled(node: p.Node, letters: str) -> tuple[str, p.Node]:

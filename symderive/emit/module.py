@@ -5,23 +5,27 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sympy import Symbol
 
-from symderive.algebra.program import Derivation
+from symderive.algebra.derive import spec_letters
+from symderive.algebra.program import Derivation, Program
+from symderive.algebra.unbuild import Letters, statement
 from symderive.emit.names import RESERVED, identifiers
 from symderive.emit.numbers import rational, shape_text
 from symderive.emit.numpy import NumpyPrinter
 from symderive.emit.numpy_helpers import HELPERS, needed
 from symderive.emit.share import Namer
 from symderive.emit.sizes import SizeReader
-from symderive.emit.statements import WIDTH, Writer
+from symderive.emit.statements import WIDTH, Writer, wrapped
+from symderive.emit.tidy import tidy
 from symderive.emit.torch import TorchPrinter
 from symderive.lower import plan as p
 from symderive.lower import sizes
 from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape
+from symderive.spec.format import to_text
 
 
 class Library(Protocol):
@@ -69,8 +73,22 @@ class Op:
 
 def functions_module(derivation: Derivation, forward: p.Plan, backward: p.Plan, library: str = "torch") -> str:
     """The module of a derivation, from the plans of its forward and its backward program."""
+    return write_module(op_of(derivation, forward, backward), library)
+
+
+def op_of(derivation: Derivation, forward: p.Plan, backward: p.Plan) -> Op:
+    """The op of a derivation; each assignment of its plans has its formula as a comment."""
     spec = derivation.spec
-    return write_module(Op(spec.name, spec.title, spec.wrt, derivation.upstreams, forward, backward), library)
+    letters = spec_letters(spec, derivation.forward)
+    forward = _explained(forward, derivation.forward, letters)
+    backward = _explained(backward, derivation.backward, letters)
+    return Op(spec.name, spec.title, spec.wrt, derivation.upstreams, forward, backward)
+
+
+def _explained(plan: p.Plan, program: Program, letters: Letters) -> p.Plan:
+    formulas = {e.tensor: to_text(statement(e, letters)) for e in program.equations}
+    assigns = (replace(a, comment=a.comment or formulas.get(a.name, "")) for a in plan.assignments)
+    return replace(plan, assignments=tuple(assigns))
 
 
 def write_module(op: Op, library: str = "torch") -> str:
@@ -185,7 +203,7 @@ class Body:
         self.printer = library(names, names[real[0]] if real else "like", first)
         self.reader = SizeReader(tensors, self.printer)
         taken = (*RESERVED, *HELPERS, *names.values(), *names)
-        self.statements = Writer(plan, self.printer, Namer(taken)).lines()
+        self.statements = Writer(tidy(plan), self.printer, Namer(taken)).lines()
 
     def needed(self) -> list[Symbol]:
         """The sizes that the statements mention."""
@@ -215,12 +233,8 @@ def _docstring(op: Op) -> list[str]:
         formulas = [f for a in plan.assignments for f in a.comment.splitlines()]
         if formulas:
             lines += ["", f"{heading}:", ""]
-            lines += [line for f in formulas for line in _indented(_clean(f))]
+            lines += [line for f in formulas for line in wrapped(_clean(f), WIDTH, " " * 4, " " * 8)]
     return [f'"""{lines[0]}', *lines[1:], '"""'] if len(lines) > 1 else [f'"""{lines[0]}"""']
-
-
-def _indented(formula: str) -> list[str]:
-    return textwrap.wrap(formula, WIDTH, initial_indent="    ", subsequent_indent="        ", break_long_words=False)
 
 
 def _clean(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 import sympy
-from sympy import Expr, Rational, S, Symbol, fraction, together
+from sympy import Expr, Mul, Pow, Rational, S, Symbol, fraction, sqrt, together
 
 from symderive.algebra.nodes import FloorDiv, Mod
 from symderive.emit.precedence import Level, Text, fill
@@ -47,8 +47,11 @@ class Numbers:
         if coefficient.is_negative:
             return negate(self.text(-value, whole))
         top, bottom = fraction(value)
+        if not whole:
+            top, bottom = _one_root(top, bottom)
         if bottom != 1:
             return fill("{0} // {1}" if whole else "{0} / {1}", self.text(top, whole), self.text(bottom, whole))
+        coefficient, rest = top.as_coeff_Mul()
         factors = [f for f in (coefficient, *rest.as_ordered_factors()) if f != 1]
         return reduce(lambda a, b: fill("{0} * {1}", a, b), (self.text(f, whole) for f in factors))
 
@@ -80,6 +83,28 @@ class Numbers:
         if name in _FUNCTIONS:
             return Text(f"{self.function.format(name)}({self.text(value.args[0]).text})")
         raise InternalError(f"no spelling for the number {value}: add one to emit/numbers.py")
+
+
+def _one_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
+    """A quotient with its square roots in one: ``sqrt(2 / pi)``, and ``1 / sqrt(2)`` for ``sqrt(2) / 2``."""
+    roots = [[f.base for f in Mul.make_args(part) if f.is_Pow and f.exp == S.Half] for part in (top, bottom)]
+    if not roots[0]:
+        return top, bottom
+    above, below = (Mul(*bases) for bases in roots)
+    top, bottom = top / sqrt(above), bottom / sqrt(below)
+    if roots[1]:
+        return Mul(top, Pow(above / below, S.Half, evaluate=False), evaluate=False), bottom
+    if (bottom / above).is_Integer:
+        return top, Mul(bottom / above, Pow(above, S.Half, evaluate=False), evaluate=False)
+    return Mul(top, Pow(above, S.Half, evaluate=False), evaluate=False), bottom
+
+
+def reciprocal(value: Expr) -> Expr | None:
+    """The d for which ``value`` is written as 1 / d."""
+    if value.is_Rational:
+        return 1 / value if value.p == 1 and value.q > 1 else None
+    top, bottom = _one_root(*fraction(value))
+    return bottom if top == 1 and bottom != 1 else None
 
 
 def shape_text(shape: Shape) -> str:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sympy import Expr, Rational, S
 
 from symderive.emit.numbers import Numbers
-from symderive.emit.printer import Printer, Text, call, fill, is_zero, method
+from symderive.emit.printer import Printer, Text, call, fill, index, is_zero, method
 from symderive.lower import plan as p
 from symderive.lower.shapes import ROWS, Shape, plain
 from symderive.spec.functions import FUNCTIONS
@@ -114,6 +114,7 @@ class NumpyPrinter(Printer):
 
     def map(self, node: p.Map) -> Text:
         """An operator or a function of entries."""
+        node = self.stretched(node)
         numbers = tuple(isinstance(a, p.Scalar) for a in node.args)
         if node.function == "pow" and numbers[1] and (power := _POWERS.get(node.args[1].value)):  # type: ignore[attr-defined]
             return fill(power, self.write(node.args[0]))
@@ -182,8 +183,7 @@ class NumpyPrinter(Printer):
         windows = call("np.lib.stride_tricks.sliding_window_view", value, self.size(node.size), axis)
         if node.step == 1:
             return windows
-        after = ", :" * -node.axis
-        return fill(f"{{0}}[..., ::{self.size(node.step)}{after}]", windows)
+        return index(windows, "...", f"::{self.size(node.step)}", *([":"] * -node.axis))
 
     def diagonal(self, node: p.Diagonal) -> Text:
         """``.diagonal``."""
@@ -206,7 +206,7 @@ class NumpyPrinter(Printer):
 
     def _accumulation(self, name: str, node: p.IndexAdd | p.ScatterAdd) -> str:
         """The call that adds ``source`` to ``name`` in place."""
-        source = self.write(node.source).text
+        source = self.write(p.Cast(node.source) if node.kind == "real" else node.source).text
         if isinstance(node, p.ScatterAdd):
             return call("scatter_add", name, self.axis(node, node.axis), self.write(node.index).text, source).text
         shown = ["slice(None)" if i is None else self.write(i).text for i in node.indices]

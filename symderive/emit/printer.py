@@ -12,11 +12,11 @@ from typing import ClassVar
 
 from sympy import Expr, S, Symbol
 
-from symderive.emit.numbers import Numbers, add, negate, subtract
+from symderive.emit.numbers import Numbers, add, negate, reciprocal, subtract
 from symderive.emit.precedence import Level, Text, fill, template
 from symderive.errors import InternalError
 from symderive.lower import plan as p
-from symderive.lower.shapes import ROWS, Shape, broadcast, has_batch, plain, same_shape
+from symderive.lower.shapes import ROWS, Shape, has_batch, plain, same_shape
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.sizes import BATCH_SIZE
 
@@ -67,6 +67,9 @@ class Printer:
 
     def write(self, node: p.Node) -> Text:
         """An expression as text."""
+        value = p.constant(node)
+        if value is not None and not isinstance(node, p.Scalar | p.Full):
+            node = p.Full(node.shape, value, node.kind)
         method = self.method_of(node)
         if method is None:
             raise InternalError(f"{type(self).__name__} cannot write {type(node).__name__}: add a method")
@@ -129,7 +132,7 @@ class Printer:
                 shown.pop()
             if _leading(shown) > 1 and _leading(shown) < len(shown):
                 shown = ["...", *shown[_leading(shown) :]]
-        return fill(f"{{0}}[{', '.join(shown)}]", self.write(value))
+        return index(self.write(value), *shown)
 
     def range(self, item: p.Span, extent: Expr) -> str:
         """``start:stop:step``."""
@@ -137,7 +140,8 @@ class Printer:
         stop = item.start + item.length * item.step
         step = "" if item.step == 1 else f":{self.size(item.step)}"
         whole = p.shapes.same_size(stop, extent) or (step and p.shapes.same_size(item.length, -(-extent // item.step)))
-        return f"{start}:{'' if whole else self.size(stop)}{step}"
+        end = "" if whole else self.size(stop)
+        return f"{start}:{end}{step}" if " " not in start + end else f"{start} : {end}{step}".strip()
 
     def item(self, item: p.Item, extent: Expr) -> str:
         """The subscript of one axis."""
@@ -157,7 +161,8 @@ class Printer:
 
     def map(self, node: p.Map) -> Text:
         """An operator or a function of entries."""
-        args = [self.write(a) for a in self.stretched(node)]
+        node = self.stretched(node)
+        args = [self.write(a) for a in node.args]
         rule = _SIGNED.get(node.function)
         if rule is not None:
             return rule(*args)
@@ -177,10 +182,11 @@ class Printer:
                 continue
             if factor.value == -1:
                 return negate(other)
-            if factor.value.is_number is False and (1 / factor.value).is_integer:
-                return fill("{0} / {1}", other, self.number(1 / factor.value))
-            if number.text.startswith("-") and other is left:
-                return negate(self.product(node, [other, negate(number)]))
+            if number.text.startswith("-"):
+                positive = p.Map("mul", tuple(p.Scalar(-a.value) if a is factor else a for a in node.args))  # type: ignore[union-attr]
+                return negate(self.product(positive, [negate(a) if a is number else a for a in args]))
+            if (divisor := reciprocal(factor.value)) is not None:
+                return fill("{0} / {1}", other, self.number(divisor))
         return fill("{0} * {1}", *args)
 
     def spelling(self, function: str, given: int = 2) -> str:
@@ -195,27 +201,24 @@ class Printer:
             spelled = spelled.replace(f"{{{number}}}", row.defaults[number - len(row.parameters)])
         return spelled
 
-    def stretched(self, node: p.Map) -> list[p.Node]:
-        """The arguments of a map without the views that broadcasting makes by itself."""
-        args = list(node.args)
-        for number, arg in enumerate(args):
-            if not isinstance(arg, p.BroadcastTo | p.Expand) or isinstance(arg.value, p.Scalar):
+    def stretched(self, node: p.Map) -> p.Map:
+        """A map without the views of its arguments that broadcasting makes by itself."""
+        for number, arg in enumerate(node.args):
+            value = p.constant(arg)
+            if value is not None:
+                inner: p.Node = p.Scalar(value)
+            elif isinstance(arg, p.BroadcastTo) or (isinstance(arg, p.Expand) and _is_leading(arg)):
+                inner = arg.value
+            else:
                 continue
-            if isinstance(arg, p.Expand) and not _is_leading(arg):
-                continue
-            others = [a.shape for n, a in enumerate(args) if n != number]
-            try:
-                fits = same_shape(broadcast(arg.value.shape, *others), node.shape)
-            except InternalError:
-                fits = False
-            if fits:
-                args[number] = arg.value
-        return args
+            node = _with_argument(node, number, inner)
+        return node
 
     def repeats(self, node: p.Node) -> list[p.Node]:
         """The arguments of ``node`` that its spelling would write more than once, and which are no names."""
         if not isinstance(node, p.Map) or node.function in (*_SIGNED, "and", "or"):
             return []
+        node = self.stretched(node)
         spelled = template(self.spelling(node.function, len(node.args)))
         return [a for n, a in enumerate(node.args) if spelled.uses(n) > 1 and not isinstance(a, p.Ref | p.Scalar)]
 
@@ -242,6 +245,15 @@ class Printer:
 _SIGNED: dict[str, Callable[..., Text]] = {"add": add, "sub": subtract, "neg": negate}
 
 
+def _with_argument(node: p.Map, number: int, argument: p.Node) -> p.Map:
+    """``node`` with another argument, if its shape and kind stay what they are."""
+    try:
+        other = p.Map(node.function, (*node.args[:number], argument, *node.args[number + 1 :]))
+    except InternalError:
+        return node
+    return other if same_shape(other.shape, node.shape) and other.kind == node.kind else node
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
@@ -263,6 +275,11 @@ def call(function: str, *arguments: str) -> Text:
 def method(value: Text, name: str, *arguments: str) -> Text:
     """A method call."""
     return Text(f"{value.at(Level.ATOM)}.{name}({', '.join(a for a in arguments if a)})")
+
+
+def index(value: Text, *items: str) -> Text:
+    """A subscript."""
+    return Text(f"{value.at(Level.ATOM)}[{', '.join(items)}]")
 
 
 def is_zero(value: Expr) -> bool:

@@ -33,8 +33,8 @@ _STEMS = {
     "MatMul": "product",
     "Einsum": "product",
     "Arange": "positions",
+    "Full": "filled",
     "Place": "placed",
-    "Full": "constant",
     "Take": "rows_of",
     "Gather": "picked",
     "IndexAdd": "added",
@@ -66,6 +66,10 @@ class Namer:
 
     def fresh(self, node: p.Node) -> str:
         """A name that says what ``node`` is: ``softmax_z``, ``sum_dy``, ``product``."""
+        while isinstance(node, _VIEWS):
+            node = node.value
+        if node.kind == "integer" and isinstance(node, p.Map):
+            return self.unused("places")
         key = getattr(node, "function", None) or getattr(node, "op", None) or type(node).__name__
         stem = _STEMS.get(key, key).lower()
         first = next((c for c in p.children(node) if isinstance(c, p.Ref)), None)

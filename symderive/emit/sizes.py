@@ -57,10 +57,15 @@ class SizeReader:
         return list(found)
 
     def _unpacked(self, name: str, shape: Shape, pending: Collection[Symbol]) -> str | None:
-        """``N, K = x.shape`` where every entry is a size that is still needed."""
-        if len(shape) < 2 or len(set(shape)) < len(shape) or not all(e in pending for e in shape):
+        """``N, K = x.shape`` where at least two entries are sizes that are still needed, each once."""
+        targets = ["_"] * len(shape)
+        for n, entry in enumerate(shape):
+            if entry in pending and entry not in shape[:n]:
+                targets[n] = self._name(entry, "*")
+        if sum(t != "_" for t in targets) < 2:
             return None
-        targets = [self._name(e, "*") for e in shape]
+        if has_batch(shape) and targets[0] == "_":
+            targets[0] = "*_"
         return f"{', '.join(targets)} = {self.printer.name(name)}.shape"
 
     def _name(self, symbol: Symbol, star: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -139,9 +140,16 @@ def _split(text: str) -> list[str]:
 
 def comment(text: str, width: int) -> list[str]:
     """``text`` as comment lines, continued with an indent."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        lines += textwrap.wrap(
-            line, width, initial_indent="# ", subsequent_indent="#     ", break_long_words=False, break_on_hyphens=False
-        )
-    return lines
+    return [part for line in text.splitlines() for part in wrapped(line, width, "# ", "#     ")]
+
+
+def wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
+    """``text`` in lines of at most ``width``, none broken inside square brackets."""
+    whole = re.sub(r"\[[^\[\]]*\]", lambda m: m[0].replace(" ", _STICKY), text)
+    lines = textwrap.wrap(
+        whole, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace(_STICKY, " ") for line in lines]
+
+
+_STICKY = "\0"

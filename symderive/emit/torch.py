@@ -14,7 +14,7 @@ from sympy import Expr, Rational, S
 
 from symderive.algebra.nodes import Mod
 from symderive.emit.numbers import Numbers
-from symderive.emit.printer import Printer, Text, call, fill, is_zero, method
+from symderive.emit.printer import Printer, Text, call, fill, index, is_zero, method
 from symderive.errors import InternalError
 from symderive.lower import plan as p
 from symderive.lower.shapes import ROWS, Shape, front, plain
@@ -136,6 +136,7 @@ class TorchPrinter(Printer):
 
     def map(self, node: p.Map) -> Text:
         """An operator or a function of entries."""
+        node = self.stretched(node)
         numbers = tuple(isinstance(a, p.Scalar) for a in node.args)
         special = _WITH_NUMBERS.get((node.function, numbers))
         if special is not None:
@@ -251,7 +252,7 @@ class TorchPrinter(Printer):
 
     def _accumulation(self, node: p.IndexAdd | p.ScatterAdd) -> list[str]:
         """The method that adds ``source`` in place, and its arguments."""
-        source = self.write(node.source)
+        source = self.write(p.Cast(node.source) if node.kind == "real" else node.source)
         if isinstance(node, p.ScatterAdd):
             return ["scatter_add", self.axis(node, node.axis), self.write(node.index).text, source.text]
         places = [(n - len(node.indices), i) for n, i in enumerate(node.indices) if i is not None]
@@ -360,7 +361,7 @@ class TorchPrinter(Printer):
         result = method(result, "transpose", "0", "1")
         if all(s == 1 for s in window.stride):
             return result
-        return fill(f"{{0}}[..., {', '.join(f':{self.size(k)}' for k in node.shape[2:])}]", result)
+        return index(result, "...", *(f":{self.size(k)}" for k in node.shape[2:]))
 
 
 def _is_fresh(node: p.Node) -> bool:

@@ -422,7 +422,7 @@ class IndexAdd(Node):
     def _infer(self) -> tuple[Shape, Kind]:
         into = shapes.sizes(self.into)
         _check_scatter(self.source.shape, _taken(into, self.indices), into, self.base)
-        return into, self.source.kind
+        return into, _scattered_kind(self.source, self.base)
 
 
 @dataclass(frozen=True)
@@ -467,7 +467,11 @@ class ScatterAdd(Node):
     def _infer(self) -> tuple[Shape, Kind]:
         into = shapes.sizes(self.into)
         _check_scatter(self.source.shape, _gathered(into, self.index, self.axis), into, self.base)
-        return into, self.source.kind
+        return into, _scattered_kind(self.source, self.base)
+
+
+def _scattered_kind(source: Node, base: Node | None) -> Kind:
+    return "real" if base is not None and base.kind == "real" else source.kind
 
 
 def _check_scatter(source: Shape, wanted: Shape, into: Shape, base: Node | None) -> None:
@@ -724,6 +728,15 @@ class Plan:
 
 def _fits(ref: Ref, known: Ref | None) -> bool:
     return known is not None and ref.kind == known.kind and shapes.same_shape(ref.shape, known.shape)
+
+
+def constant(node: Node) -> Expr | None:
+    """The number that every entry of ``node`` is, where it is made of one number by arrangement alone."""
+    if isinstance(node, Scalar | Full):
+        return node.value
+    if isinstance(node, BroadcastTo | Expand | Reshape | Permute | Flip | Cast):
+        return constant(node.value)
+    return None
 
 
 def children(node: Node) -> Iterator[Node]:

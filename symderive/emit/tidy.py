@@ -1,0 +1,50 @@
+"""Rewrites of a plan that save work in code and would spoil a formula: they are for torch and NumPy alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from symderive.lower import plan as p
+
+
+def tidy(plan: p.Plan) -> p.Plan:
+    """The same plan with scalar factors moved inside scatters, so that these can add in place."""
+    assigns = tuple(replace(a, value=tidied(a.value)) for a in plan.assignments)
+    return replace(plan, assignments=assigns)
+
+
+def tidied(node: p.Node) -> p.Node:
+    """``node`` with every rewrite applied, innermost first."""
+    node = p.rebuild(node, tidied)
+    if isinstance(node, p.Cast) and node.value.kind == node.to:
+        return node.value
+    return scaled_scatter(node) or node
+
+
+def scaled_scatter(node: p.Node) -> p.Node | None:
+    """``(base + scatter(source)) * s`` is ``base * s + scatter(source * s)`` for a number s."""
+    if not isinstance(node, p.Map) or node.function not in ("mul", "div"):
+        return None
+    scatter, factor = node.args
+    if not isinstance(scatter, p.ScatterAdd | p.IndexAdd):
+        scatter, factor = factor, scatter
+    swapped = scatter is not node.args[0]
+    if not isinstance(scatter, p.ScatterAdd | p.IndexAdd) or scatter.base is None or factor.shape:
+        return None
+    if swapped and node.function == "div":
+        return None
+    return replace(
+        scatter,
+        base=p.Map(node.function, (scatter.base, factor)),
+        source=_scaled(scatter.source, node.function, factor),
+    )
+
+
+def _scaled(source: p.Node, function: str, factor: p.Node) -> p.Node:
+    value = p.constant(source)
+    if value is None:
+        return p.Map(function, (source, factor))
+    if value == -1 and function == "mul":
+        return p.BroadcastTo(p.Map("neg", (factor,)), source.shape)
+    number = p.Map(function, (p.Scalar(value), factor))
+    return p.BroadcastTo(number, source.shape)
