@@ -73,7 +73,7 @@ class InputReader:
         if not isinstance(value, Sequence):
             raise wrong(self.document, value, f"the shape of '{name}' must be a list", _SHAPE_HINT)
         if len(value.items) > MAX_AXES:
-            raise self.error(f"'{name}' has {len(value.items):,} axes; at most {MAX_AXES}", value.span)
+            raise self._error(f"'{name}' has {len(value.items):,} axes; at most {MAX_AXES}", value.span)
         shape: list[Expr] = []
         for item in value.items:
             entry = scalar(self.document, item, f"a size in the shape of '{name}'", _SHAPE_HINT)
