@@ -52,13 +52,13 @@ class Arguments:
 
     def __getitem__(self, parameter: str) -> ast.expr:
         if parameter not in self.bound:
-            raise UnsupportedError(f"{ast.unparse(self.node)!r} lacks {parameter}")
+            raise UnsupportedError(f"`{ast.unparse(self.node)}` lacks {parameter}")
         return self.bound[parameter]
 
     def only(self, *parameters: str) -> None:
         """Raise where something is given that would not be written."""
         if extra := [name for name in self.bound if name not in parameters]:
-            raise UnsupportedError(f"{ast.unparse(self.node)!r}: {extra[0]} has no LaTeX")
+            raise UnsupportedError(f"`{ast.unparse(self.node)}`: {extra[0]} has no LaTeX")
 
 
 Writer = Callable[["ExpressionCodegen", Arguments], str]
@@ -73,15 +73,15 @@ def _axis(gen: ExpressionCodegen, dims: ast.expr | None) -> str:
         return r"\text{all}"
     if isinstance(dims, ast.Tuple):
         word = "axis" if len(dims.elts) == 1 else "axes"
-        return rf"\text{{{word} }}" + ", ".join(gen.visit(item) for item in dims.elts)
-    return rf"\text{{axis }}{gen.visit(dims)}"
+        return rf"\text{{{word} }} " + ", ".join(gen.visit(item) for item in dims.elts)
+    return rf"\text{{axis }} {gen.visit(dims)}"
 
 
 def _flag(arguments: Arguments, name: str) -> bool:
     """A keyword that is written True or False."""
     value = arguments.bound.get(name)
     if value is not None and not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
-        raise UnsupportedError(f"{ast.unparse(arguments.node)!r}: {name} is neither True nor False")
+        raise UnsupportedError(f"`{ast.unparse(arguments.node)}`: {name} is neither True nor False")
     return isinstance(value, ast.Constant) and bool(value.value)
 
 
@@ -115,7 +115,7 @@ def _row(gen: ExpressionCodegen, a: Arguments) -> str:
     name = a.name
     if "approximate" in a.bound:
         if ast.unparse(a["approximate"]) != "'tanh'":
-            raise UnsupportedError(f"{ast.unparse(a.node)!r}: approximate is not known")
+            raise UnsupportedError(f"`{ast.unparse(a.node)}`: approximate is not known")
         name = "gelu_tanh"
     row = FUNCTIONS[name]
     least = _ATOM if name == "square" else 0
@@ -135,7 +135,7 @@ def _clamp(gen: ExpressionCodegen, a: Arguments) -> str:
     if low is not None and high is not None:
         return _applied(r"\mathrm{clamp}", value, gen.operand(low), gen.operand(high))
     if low is None and high is None:
-        raise UnsupportedError(f"{ast.unparse(a.node)!r} has no bound")
+        raise UnsupportedError(f"`{ast.unparse(a.node)}` has no bound")
     bound = low if low is not None else high
     return _applied(r"\max" if low is not None else r"\min", value, gen.operand(bound)) if bound else value
 
@@ -189,11 +189,11 @@ def _einsum(gen: ExpressionCodegen, a: Arguments) -> str:
     """The sum that the rule says, over the entries of the operands."""
     rule = a["rule"]
     if not isinstance(rule, ast.Constant) or "->" not in str(rule.value):
-        raise UnsupportedError(f"{ast.unparse(a.node)!r} has no rule with an arrow")
+        raise UnsupportedError(f"`{ast.unparse(a.node)}` has no rule with an arrow")
     inputs, output = (side.replace(" ", "").replace("...", "…") for side in str(rule.value).split("->"))
     scripts = inputs.split(",")
     if len(scripts) != len(a.rest):
-        raise UnsupportedError(f"{ast.unparse(a.node)!r} has not as many operands as its rule")
+        raise UnsupportedError(f"`{ast.unparse(a.node)}` has not as many operands as its rule")
     parts = [
         with_foot(gen.operand(operand, _POWER), subscript(_letters(letters)))
         for operand, letters in zip(a.rest, scripts, strict=True)

@@ -42,7 +42,7 @@ class Names:
 
 def reject(node: ast.AST, why: str = "has no LaTeX") -> NoReturn:
     """Raise for code that would be lost."""
-    raise UnsupportedError(f"{ast.unparse(node)!r} {why}")
+    raise UnsupportedError(f"`{ast.unparse(node)}` {why}")
 
 
 def qualified(node: ast.expr) -> str:

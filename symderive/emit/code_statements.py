@@ -41,8 +41,11 @@ class FunctionCodegen(function_codegen.FunctionCodegen):
         return self.visit_Module(ast.Module(node.body, []))
 
     def visit_Expr(self, node: ast.Expr) -> str:
-        """A docstring says nothing to typeset; any other expression by itself would be lost."""
-        if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)):
+        """``name.method_(...)`` gives the name a new value; a docstring is left out; the rest is refused."""
+        if isinstance(node.value, ast.Call) and (target := _changed_in_place(node.value)) is not None:
+            codegen = self._expression_codegen
+            self.lines.append(rf"{codegen.visit(target)} &\leftarrow {codegen.visit(node.value)}")
+        elif not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)):
             reject(node)
         return ""
 
@@ -73,6 +76,13 @@ class FunctionCodegen(function_codegen.FunctionCodegen):
             shown = [self._expression_codegen.visit(part) for part in parts if part is not None]
             self.lines.append(r"&\text{return } " + ", ".join(shown))
         return ""
+
+
+def _changed_in_place(call: ast.Call) -> ast.expr | None:
+    """The variable that a method such as ``index_add_`` changes."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")):
+        return None
+    return call.func.value if isinstance(call.func.value, (ast.Name, ast.Subscript)) else None
 
 
 def _is_plain(node: ast.expr | None) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+from symderive.spec.functions import FUNCTIONS
 from symderive.spec.syntax import (
     Access,
     Attribute,
@@ -31,7 +32,12 @@ REDUCTIONS = frozenset(
     ("sum", "mean", "prod", "amax", "amin", "max", "min", "logsumexp", "any", "all", "argmax", "argmin", "norm")
 )
 MODULES = ("F", "torch", "np", "math")
-_FIXED = {"trace": 0, "det": 0, "logdet": 0, "dot": 0, "outer": 2, "eye": 2}
+_FIXED = {"trace": 0, "det": 0, "logdet": 0, "dot": 0, "outer": 2, "eye": 2, "arange": 1}
+_SAME = frozenset((*FUNCTIONS, "softmax", "log_softmax", "cumsum", "flip", "roll", "inv", "stop", "clamp"))
+"""Functions whose result has as many axes as their first argument."""
+_MOST = frozenset(("where", "max", "min", "maximum", "minimum"))
+"""Functions whose result has as many axes as the argument that has most."""
+_MORE = {"one_hot": 1, "unsqueeze": 1}
 
 
 def as_call(node: Method) -> Call:
@@ -106,7 +112,6 @@ def _call(call: Call, ranks: Ranks, reduces: bool) -> int | None:
         return _FIXED[call.function]
     if call.function in REDUCTIONS and reduces:
         return _reduced(call, ranks)
-    shape_changes: Mapping[str, int] = {"one_hot": 1, "unsqueeze": 1}
     if call.function in ("ones", "zeros"):
         return len(call.arguments)
     first = rank(call.arguments[0], ranks) if call.arguments else None
@@ -114,9 +119,11 @@ def _call(call: Call, ranks: Ranks, reduces: bool) -> int | None:
         return _einsum(call.arguments[0])
     if call.function == "diag":
         return None if first is None else 3 - first
-    if call.function == "where" or call.function in ("max", "min", "maximum", "minimum"):
+    if call.function in _MOST:
         return _most(list(call.arguments), ranks)
-    return None if first is None else first + shape_changes.get(call.function, 0)
+    if first is None or call.function not in (*_SAME, *_MORE):
+        return None
+    return first + _MORE.get(call.function, 0)
 
 
 def _reduced(call: Call, ranks: Ranks) -> int | None:
