@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from symderive.api import Derivation, Gradient, Spec, check, derive, load
+    from symderive.api import Derivation, Gradient, Spec, derive, load
+    from symderive.check.runner import check
     from symderive.errors import SymderiveError
 
 __version__ = "0.1.0"
@@ -23,9 +24,11 @@ __all__ = ["Derivation", "Gradient", "Spec", "SymderiveError", "check", "derive"
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'symderive' has no attribute '{name}'")
-    from symderive import api
+    import importlib
 
-    return getattr(api, name)
+    if name == "check":
+        return importlib.import_module("symderive.check")  # the package can be called
+    return getattr(importlib.import_module("symderive.api"), name)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,6 @@ from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-import symderive.check as check
 from symderive.algebra import program
 from symderive.catalogue import spec_path
 from symderive.errors import SpecError, SymderiveError
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from symderive.emit.latex_names import Notation
     from symderive.lower.plan import Plan
 
-__all__ = ["FORMATS", "Derivation", "Gradient", "Spec", "SymderiveError", "check", "derive", "load"]
+__all__ = ["FORMATS", "Derivation", "Gradient", "Spec", "SymderiveError", "derive", "load"]
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ class Gradient:
         return f"$${self.latex()}$$"
 
     def __str__(self) -> str:
-        return self.index if self.array is None else self.array
+        return self.array or self.index
 
     def document(self) -> dict[str, Any]:
         """The gradient as JSON data."""
@@ -208,6 +207,23 @@ class Derivation:
 
         return functions_module(self.core, *self.plans, library)
 
+    @property
+    def array_forms(self) -> dict[str, str | None]:
+        """The array form of each gradient, by the name of the input."""
+        return {name: gradient.array for name, gradient in self.gradients.items()}
+
+    def latex(self) -> str:
+        """The body of a LaTeX document: forward, steps, every gradient, and the code as mathematics."""
+        from symderive.emit.markdown import derivation_latex
+
+        return derivation_latex(self.core, self.array_forms, self.torch)
+
+    def markdown(self) -> str:
+        """The same as Markdown, for a report."""
+        from symderive.emit.markdown import derivation_markdown
+
+        return derivation_markdown(self.core, self.array_forms, self.torch)
+
     @cached_property
     def spec_text(self) -> str:
         """The gradients as a spec, which can be read, checked and differentiated again."""
@@ -234,13 +250,14 @@ class Derivation:
 
     @cached_property
     def _array_lines(self) -> Mapping[str, list[str]]:
-        try:
-            from symderive.emit.arrays import array_lines
-        except ImportError:
-            return {}
+        """The lines of each tensor of the backward: its own, after those of the helpers that only it needs."""
+        from symderive.emit.arrays import array_form
         from symderive.lower import lower
 
-        return array_lines(lower(self.core.display))
+        plan = lower(self.core.display)
+        tensors = [e.tensor for e in self.core.display.equations]
+        forms = {tensor: array_form(_alone(plan, tensor, tensors), tensor) for tensor in tensors}
+        return {tensor: form.splitlines() for tensor, form in forms.items() if form is not None}
 
     def json(self) -> str:
         """The document of ``derive --format json``."""
@@ -257,6 +274,13 @@ class Derivation:
         return iter(self.gradients.values())
 
 
+def _alone(plan: Plan, tensor: str, tensors: list[str]) -> Plan:
+    """The plan of one tensor and its helpers, which takes the other tensors as given."""
+    given = [a.ref for a in plan.assignments if a.name in tensors and a.name != tensor]
+    own = [a for a in plan.assignments if a.name not in tensors or a.name == tensor]
+    return replace(plan, inputs=(*plan.inputs, *given), assignments=tuple(own), outputs=(tensor,))
+
+
 def shape_names(shape: model.Shape) -> tuple[str, ...]:
     """The axes of a shape as a spec writes them."""
     from symderive.spec.size_text import size_text
@@ -265,6 +289,8 @@ def shape_names(shape: model.Shape) -> tuple[str, ...]:
 
 
 FORMATS: Mapping[str, Callable[[Derivation], str]] = {
+    "latex": lambda d: d.latex(),
+    "markdown": lambda d: d.markdown(),
     "torch": lambda d: d.torch,
     "numpy": lambda d: d.numpy,
     "spec": lambda d: d.spec_text,

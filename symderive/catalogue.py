@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,12 +41,11 @@ def spec_path(name: str) -> Path:
     )
 
 
-def spec_paths(names: Sequence[str]) -> list[Path]:
-    """The files of several specs; a folder stands for every spec directly in it."""
+def spec_paths(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """What is named, once each: a folder stands for every spec directly in it, all else for itself."""
     paths: list[Path] = []
-    for name in names:
-        path = Path(name)
-        paths += _in_folder(path) if path.is_dir() else [spec_path(name)]
+    for path in map(Path, names):
+        paths += _in_folder(path) if path.is_dir() else [path]
     return list(dict.fromkeys(paths))
 
 
@@ -61,7 +61,12 @@ def _installed(name: str) -> Path | None:
     path = Path(name)
     if path.is_absolute() or path.suffix not in ("", *SUFFIXES) or path.parent not in (Path(), Path("derivations")):
         return None
-    return next((p for p in catalogue() if p.stem == path.stem), None)
+    return next((_from_here(p) for p in catalogue() if p.stem == path.stem), None)
+
+
+def _from_here(path: Path) -> Path:
+    """The path as it is written from the current folder, where it lies below that."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _near(name: str) -> str:

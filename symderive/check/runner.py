@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from symderive.catalogue import spec_path, spec_paths
 from symderive.check.devices import environment, full_precision
 from symderive.check.matrix import Options, Planned, options, plan
 from symderive.check.ops import OpError
@@ -143,20 +144,6 @@ def _severity(row: CheckResult) -> tuple[int, float]:
     return {"skip": 0, "pass": 1, "fail": 2}[row.status], row.ratio
 
 
-def spec_paths(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The spec files that paths name: a file itself, every ``.yaml`` file of a folder in order of name."""
-    found: list[Path] = []
-    for path in map(Path, paths):
-        if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml") and p.is_file())
-            if not inside:
-                raise SymderiveError(f"there is no spec (*.yaml) in {path}")
-            found.extend(inside)
-        else:
-            found.append(path)
-    return found
-
-
 def check_paths(
     paths: Sequence[str | os.PathLike[str]],
     chosen: Options,
@@ -181,7 +168,7 @@ def check_paths(
 def check_file(path: Path, chosen: Options, op: Any = None, progress: Progress | None = None) -> SpecResult:
     """The results of the spec in one file; one that cannot be read has an error."""
     try:
-        spec = load(path)
+        spec = load(spec_path(str(path)))
     except SymderiveError as error:
         return SpecResult(path.stem, str(path), error=error_document(error))
     return check_spec(spec, chosen, op, progress)

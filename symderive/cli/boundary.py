@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -95,10 +96,8 @@ def _innermost(error: Exception) -> str:
 
 
 def _say(message: str, status: int) -> int:
-    try:
+    with contextlib.suppress(OSError, ValueError):  # nobody listens; the exit status still speaks
         print(f"symderive: {message}", file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        pass  # nobody listens; the exit status still speaks
     return status
 
 
@@ -107,7 +106,7 @@ def _prepare_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 

@@ -11,8 +11,13 @@ from symderive.cli import options
 
 if TYPE_CHECKING:
     from symderive.api import Derivation
+    from symderive.report.document import Block
 
 FORMATS = ("text", "latex", "markdown", "torch", "numpy", "spec", "json")
+"""``text``, and those of :data:`symderive.api.FORMATS`, which is not imported for a help text."""
+
+KINDS = ("claim", "reference", "oracle", "autograd", "gradcheck")
+"""The checks that follow a derivation."""
 
 EPILOG = """\
 \b
@@ -32,7 +37,7 @@ Examples:
 @options.out("standard output")
 @click.option("--no-check", is_flag=True, help="Leave out the claims and the numerical verification after the text.")
 @click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2 derives the gradient again.")
-def command(spec: str, wrt: tuple[str, ...], form: str, out: Path | None, no_check: bool, order: int) -> int:
+def command(*, spec: str, wrt: tuple[str, ...], form: str, out: Path | None, no_check: bool, order: int) -> int:
     """Derive the gradients of SPEC, a file or the name of a spec in the catalogue.
 
     The text shows every step, the index form, the array form and the torch code of each gradient, and ends with a
@@ -67,3 +72,14 @@ def _text(derivation: Derivation, out: Path | None, no_check: bool) -> int:
     found, status = _verification(derivation)
     screen.show(found)
     return status
+
+
+def _verification(derivation: Derivation) -> tuple[list[Block], int]:
+    """The claims and a short check as blocks, and the exit status; torch is imported here."""
+    from symderive.check.runner import check
+    from symderive.cli.progress import progress
+    from symderive.report.verification import verification
+
+    with progress(single=True) as report:
+        result = check(derivation.spec, quick=True, kinds=KINDS, progress=report)
+    return list(verification(result)), 0 if result.ok else 1

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 
-from sympy import Expr
-
-from symderive.algebra import nodes
 from symderive.algebra.derive import spec_letters
-from symderive.algebra.nodes import Index
-from symderive.algebra.program import Derivation, Equation
-from symderive.algebra.unbuild import Letters, Writer
+from symderive.algebra.program import Derivation
+from symderive.algebra.unbuild import resolved
 from symderive.errors import SpecError
 from symderive.spec import model, syntax
 from symderive.spec.write import spec_text
@@ -20,10 +16,10 @@ PREFIX = "grad_"
 
 
 def gradient_spec(derivation: Derivation) -> str:
-    """The text of the spec ``<name>_grad``, whose outputs are the gradients; it can be read and differentiated again."""
+    """The text of the spec ``<name>_grad``, whose outputs are the gradients: it reads back and can be derived again."""
     spec = derivation.spec
     letters = spec_letters(spec, derivation.forward)
-    backward = [model_equation(e, letters) for e in derivation.backward.equations]
+    backward = [resolved(e, letters) for e in derivation.backward.equations]
     names = _new_names(derivation, backward)
     upstreams = [model.Input(names[u], spec.shapes[o]) for u, o in zip(derivation.upstreams, spec.outputs, strict=True)]
     forward = _read_by(spec.equations, backward)
@@ -40,26 +36,6 @@ def gradient_spec(derivation: Derivation) -> str:
         title=f"Gradient of: {spec.title}" if spec.title else "",
         source=f"derived from {spec.name}",
     )
-
-
-class _Recorder(Writer):
-    """A writer that remembers the extent of every letter that it has used."""
-
-    def __init__(self, letters: Letters, used: dict[str, Expr]) -> None:
-        super().__init__(letters, used)
-        self.seen = dict(used)
-
-    def open(self, binder: nodes.Binder) -> tuple[Expr, tuple[Index, ...]]:
-        body, opened = super().open(binder)
-        self.seen |= {i.name: i.extent for i in opened}
-        return body, opened
-
-
-def model_equation(equation: Equation, letters: Letters) -> model.Equation:
-    """An equation of the algebra as one of the language, with the range of every index."""
-    writer = _Recorder(letters, {i.name: i.extent for i in equation.indices})
-    right = writer.write(equation.right)
-    return model.Equation(equation.tensor, tuple(i.name for i in equation.indices), right, writer.seen)
 
 
 def rename_tensors(equation: model.Equation, names: Mapping[str, str]) -> model.Equation:
@@ -98,10 +74,9 @@ def _new_names(derivation: Derivation, backward: Iterable[model.Equation]) -> di
 
 
 def _reads(equation: model.Equation) -> set[str]:
-    nodes_ = list(equation.right.walk())
-    return {n.tensor for n in nodes_ if isinstance(n, syntax.Access)} | {
-        n.id for n in nodes_ if isinstance(n, syntax.Name)
-    }
+    parts = list(equation.right.walk())
+    entries = {n.tensor for n in parts if isinstance(n, syntax.Access)}
+    return entries | {n.id for n in parts if isinstance(n, syntax.Name)}
 
 
 def _read_by(forward: Iterable[model.Equation], backward: Iterable[model.Equation]) -> list[model.Equation]:

@@ -1,0 +1,1 @@
+"""Results and derivations as text, tables and JSON."""

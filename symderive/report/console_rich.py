@@ -24,6 +24,10 @@ CELLS = (
 """The colour of a table's cell that holds just this word."""
 
 
+WORDS = {"PASS": "bold green", "FAIL": "bold red", "ERROR": "bold red", "passed": "green"}
+"""The colour of a word in a listing."""
+
+
 class RichPrinter:
     """Colour and tables on a terminal."""
 
@@ -84,6 +88,14 @@ def _table(block: d.Table) -> RenderableType:
     for row in block.rows:
         table.add_row(*(Text(cell, style=CELLS.get(cell, "")) for cell in row))
     return table
+
+
+@rendered.register
+def _listing(block: d.Listing) -> RenderableType:
+    shown = Text(block.text.rstrip("\n"))
+    for word, style in WORDS.items():
+        shown.highlight_regex(rf"\b{word}\b", style)
+    return shown
 
 
 def _math(text: str) -> Text:

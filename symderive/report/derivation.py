@@ -49,18 +49,18 @@ def step_blocks(derivation: Derivation) -> Iterator[Block]:
     sole = derivation.spec.outputs[0]
     if len(derivation.spec.outputs) == 1 and not derivation.spec.shapes[sole]:
         yield Prose(f"{sole} is the only output, and a scalar: d{sole} = 1.")
-    for gradient in derivation:
-        yield Heading(_headline(gradient), 3)
-        for number, step in enumerate(gradient.steps, 1):
+    else:
+        upstreams = " and ".join(f"d{o}" for o in derivation.spec.outputs)
+        yield Prose(f"The caller gives the upstream {upstreams}; d<name> is the gradient contracted with it.")
+    for tensor, steps in ({**derivation.core.intermediate, **{g.tensor: g.steps for g in derivation}}).items():
+        yield Heading(f"{tensor}, the gradient of {' and '.join(derivation.spec.outputs)} by {_by(tensor)}", 3)
+        for number, step in enumerate(steps, 1):
             yield StepLine(number, step.rule, step.text, to_text(step.after))
 
 
-def _headline(gradient: Gradient) -> str:
-    """``dW = dL/dW, the gradient by W``; an output that is no scalar is contracted with its upstream."""
-    spec = gradient.derivation.spec
-    upstream = [f"d{o}" for o in spec.outputs if spec.shapes[o] or len(spec.outputs) > 1]
-    given = f" for the upstream {' and '.join(upstream)}" if upstream else ""
-    return f"{gradient.tensor}, the gradient of {' and '.join(spec.outputs)} by {gradient.name}{given}"
+def _by(tensor: str) -> str:
+    """What ``dW`` or ``dy_total`` is the gradient by."""
+    return tensor.removeprefix("d").removesuffix("_total")
 
 
 def gradient_blocks(derivation: Derivation) -> Iterator[Block]:

@@ -49,10 +49,17 @@ class Code:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under column names; without names, a list in columns. ``style`` colours a cell of that text."""
+    """Rows of text under column names; without names, a list in columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-Block = Heading | Prose | Formula | StepLine | Code | Table
+@dataclass(frozen=True)
+class Listing:
+    """Lines that are laid out already; words such as PASS and FAIL stand out."""
+
+    text: str
+
+
+Block = Heading | Prose | Formula | StepLine | Code | Table | Listing

@@ -61,6 +61,11 @@ def _table(block: d.Table) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+@plain_text.register
+def _listing(block: d.Listing) -> str:
+    return block.text.rstrip("\n") + "\n"
+
+
 def _indented(text: str, depth: int, hang: int = 0) -> str:
     first, *rest = text.splitlines() or [""]
     return "".join(f"{line}\n" for line in (" " * depth + first, *(" " * (depth + hang) + line for line in rest)))

@@ -71,7 +71,7 @@ def test_the_status_of_a_command_is_the_status(capsys):
         (["derive", "nowhere/at_all.yaml"], "no spec 'nowhere/at_all.yaml'"),
         (["derive", "."], "is a folder"),
         (["check", "."], "holds no spec"),
-        (["new", "two words"], "is no name for a spec"),
+        (["new", "two words"], "two words"),
     ],
 )
 def test_what_cannot_be_used_is_2_and_says_why(run, arguments, message):

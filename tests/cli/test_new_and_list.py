@@ -28,7 +28,7 @@ def test_new_replaces_nothing_unless_told_to(run, tmp_path):
 def test_new_writes_where_it_is_told(run, tmp_path):
     (tmp_path / "ops").mkdir()
     assert run("new", "my_op", "--out", "ops/my_op.yaml").returncode == 0
-    assert (tmp_path / "ops" / "my_op.yaml").read_text().startswith("name: my_op")
+    assert (tmp_path / "ops" / "my_op.yaml").read_text().splitlines()[1] == "name: my_op"
     result = run("new", "my_op", "--out", "ops/other.yaml")
     assert result.returncode == 2
     assert "my_op.yaml" in result.stderr

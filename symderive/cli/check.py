@@ -1,0 +1,140 @@
+"""``symderive check``: the whole matrix of checks, over one spec or many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from symderive.check.results import Results
+
+DTYPES = ("float64", "float32", "bfloat16", "float16")
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+EPILOG = """\
+\b
+Examples:
+  symderive check linear_mse
+  symderive check derivations --quick --jobs 2
+  symderive check softmax --dtype float32 --device cpu --sizes C=1000
+  symderive check linear_mse --claim "dW = dy.T @ x"
+  symderive check relu --op my_kernels:relu
+  symderive check derivations --json results.json
+"""
+
+
+class Sizes(click.ParamType):
+    """``N=8``, ``N=8,K=3`` or ``...=4x2``."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, int | tuple[int, ...]]:
+        """The sizes by name."""
+        found: dict[str, int | tuple[int, ...]] = {}
+        for part in str(value).split(","):
+            name, equals, number = (piece.strip() for piece in part.partition("="))
+            if not equals or not re.fullmatch(r"\d+(x\d+)*" if name == "..." else r"\d+", number):
+                self.fail(f"'{part}' is not NAME=NUMBER, as in N=8, or ...=4x2 for batch axes", param, ctx)
+            found[name] = tuple(int(n) for n in number.split("x")) if name == "..." else int(number)
+            if re.search(r"\b0+\b", number.replace("x", " ")):
+                self.fail(f"'{part}': a size is at least 1", param, ctx)
+        return found
+
+
+class Memory(click.ParamType):
+    """``800M``, ``2G``, or a number of bytes."""
+
+    name = "memory"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The bytes."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
+        if found is None:
+            self.fail(f"'{value}' is no amount of memory, as 800M or 2G", param, ctx)
+        return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+@click.command("check", epilog=EPILOG)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--dtype", "dtypes", multiple=True, type=click.Choice(DTYPES), help="Only this dtype; may be repeated.")
+@click.option("--device", "devices", multiple=True, metavar="NAME", help="Only this device; may be repeated.")
+@click.option("--require-device", "required", multiple=True, metavar="NAME", help="Fail where this device is missing.")
+@click.option("--sizes", multiple=True, type=Sizes(), metavar="N=8", help="Replace some of the author's sizes.")
+@click.option("--max-memory", type=Memory(), metavar="2G", help="Skip what would need more.")
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="Repeat with other random numbers.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Where the random numbers start.")
+@click.option("--quick", is_flag=True, help="Fewer sizes and dtypes.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Check so many specs at a time.")
+@click.option("--claim", metavar="TEXT", help="Judge this instead of the spec's claims.")
+@click.option("--op", metavar="MODULE:FUNCTION", help="Check this implementation instead of the emitted code.")
+@click.option("--json", "json_path", metavar="PATH", help="Write the results as JSON; - is standard output.")
+@click.option("--verbose", is_flag=True, help="Show every comparison.")
+def command(
+    *,
+    paths: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    devices: tuple[str, ...],
+    required: tuple[str, ...],
+    sizes: tuple[dict[str, int | tuple[int, ...]], ...],
+    json_path: str | None,
+    verbose: bool,
+    jobs: int,
+    op: str | None,
+    claim: str | None,
+    **chosen: Any,
+) -> int:
+    """Check specs, or every spec in a folder.
+
+    The derived gradients are held against PyTorch, against an entry-by-entry evaluation of the index form, against
+    finite differences, at careless inputs and in unusual layouts. PATH may be the name of a spec in the catalogue.
+    """
+    from symderive.check.matrix import options
+    from symderive.cli.progress import progress
+
+    merged = {name: value for given in sizes for name, value in given.items()}
+    settings = options(dtypes or None, devices or None, required, sizes=merged or None, **chosen)
+    with progress(len(paths) == 1) as report:
+        if claim is not None:
+            results = _with_claim(paths, claim, settings, op, report)
+        else:
+            from symderive.check.runner import check_paths
+
+            results = check_paths(paths, settings, op, jobs, report)
+    _deliver(results, json_path, verbose)
+    return results.exit_code
+
+
+def _with_claim(paths: Sequence[str], claim: str, settings: Any, op: str | None, report: Any) -> Results:
+    """The verdicts on a claim that stands in no file; nothing else is checked."""
+    from dataclasses import replace
+
+    from symderive.catalogue import spec_path, spec_paths
+    from symderive.check.devices import environment
+    from symderive.check.results import Results
+    from symderive.check.runner import check_spec
+    from symderive.spec import load
+    from symderive.spec.claims import parse_lines
+
+    claims, bad = parse_lines(claim)
+    settings = replace(settings, kinds=("claim",))
+    specs = [replace(load(spec_path(str(path))), claims=claims, bad_claims=bad) for path in spec_paths(paths)]
+    return Results(tuple(check_spec(s, settings, op, report) for s in specs), environment())
+
+
+def _deliver(results: Results, json_path: str | None, verbose: bool) -> None:
+    from symderive.cli.files import write_text
+    from symderive.report.console import printer
+    from symderive.report.document import Listing
+
+    if json_path == "-":
+        click.echo(results.json())
+        return
+    if json_path is not None:
+        write_text(Path(json_path), results.json() + "\n")
+    printer().show([Listing(results.table(verbose))])
