@@ -16,7 +16,7 @@ from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
 from symderive.algebra.build import Scope, build
-from symderive.algebra.nodes import Access, And, Eq, Index, Le, Lt, Not, Where
+from symderive.algebra.nodes import Access, And, Eq, Index, Le, Lt, Not, Or, Where
 from symderive.algebra.program import Equation
 from symderive.errors import UnsupportedError
 from symderive.spec.functions import FUNCTIONS
@@ -217,7 +217,7 @@ def clamp_rule(expression: nodes.Clamp, adjoint: Expr) -> list[Part]:
     return [
         Part(x, Where(inside, adjoint, S.Zero)),
         Part(lo, Where(And(Lt(x, lo), Lt(lo, hi)), adjoint, S.Zero)),
-        Part(hi, Where(And(Not(inside), Not(And(Lt(x, lo), Lt(lo, hi)))), adjoint, S.Zero)),
+        Part(hi, Where(Or(Lt(hi, x), Lt(hi, lo)), adjoint, S.Zero)),
     ]
 
 

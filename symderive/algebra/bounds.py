@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sympy import Add, Expr, Integer, Mul, S, expand
+from sympy import Add, Expr, Mul, S, expand
 
 from symderive.algebra.nodes import Access, And, Condition, Eq, FloorDiv, Index, Le, Lt, Mod, Not, Or
 from symderive.spec.sizes import BATCH_SIZE
@@ -83,7 +83,7 @@ def extremes(factor: Expr) -> tuple[Expr, Expr] | None:
         return factor, factor
     if isinstance(factor, Mod) and factor.args[1].is_positive:
         return S.Zero, factor.args[1] - 1
-    if isinstance(factor, FloorDiv) and factor.args[1].is_Integer and factor.args[1] > 0:
+    if isinstance(factor, FloorDiv) and factor.args[1].is_positive:
         return _quotient(factor)
     if isinstance(factor, Mul):
         return _product(factor)
@@ -97,7 +97,7 @@ def _quotient(factor: Expr) -> tuple[Expr, Expr] | None:
         return None
     least = FloorDiv(low, divisor)
     most = FloorDiv(-high, divisor)
-    return (least, most) if least.is_Integer or least is S.Zero else (S.Zero, most)
+    return (least if least.is_Integer else S.Zero), most
 
 
 def _product(factor: Expr) -> tuple[Expr, Expr] | None:
@@ -121,5 +121,6 @@ def in_range(position: Expr, extent: Expr) -> list[Expr]:
         return []
     if isinstance(position, Access):
         return []
-    conditions = [Le(Integer(0), position), Lt(position, extent)]
+    offset, varying = position.as_coeff_Add()
+    conditions = [Le(-offset, varying), Lt(position, extent)]
     return [c for c in conditions if always(c) is not True]

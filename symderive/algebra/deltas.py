@@ -47,7 +47,8 @@ def solve(pairs: Iterable[tuple[Expr, Expr]], unknowns: Iterable[Index]) -> Solu
                 index, value = found
                 solution.put(index, value)
                 open_unknowns.remove(index)
-                pending.remove(pair)
+                if not any(i in substitute(pair[1], solution.values).atoms(Index) for i in open_unknowns):
+                    pending.remove(pair)  # of two digits, the other is still to be read off
                 progress = True
     solution.left += [Eq(substitute(t, solution.values), substitute(p, solution.values)) for t, p in pending]
     solution.guards = [g for g in dict.fromkeys(solution.guards) if always(g) is not True]
@@ -75,6 +76,8 @@ def _one_unknown(target: Expr, position: Expr, unknowns: list[Index]) -> tuple[I
     if position in unknowns and position not in target.atoms(Index):
         return position, target
     present = [i for i in unknowns if i in position.atoms(Index) | target.atoms(Index)]
+    if len(present) == 2:
+        return _digits(target, position, present)
     if len(present) != 1:
         return None
     index = present[0]
@@ -88,7 +91,26 @@ def _one_unknown(target: Expr, position: Expr, unknowns: list[Index]) -> tuple[I
     coefficient = difference.coeff(index)
     if coefficient not in (1, -1):
         return None  # the guard of a stride would ask for divisibility, which reads worse than the delta
-    return index, index - difference if coefficient == 1 else index + difference
+    return index, _as_remainder(index - difference if coefficient == 1 else index + difference)
+
+
+def _as_remainder(value: Expr) -> Expr:
+    """``e - D*(e // D) = e % D``."""
+    for quotient in value.atoms(FloorDiv):
+        number, divisor = quotient.args
+        if value == number - divisor * quotient:
+            return Mod(number, divisor)
+    return value
+
+
+def _digits(target: Expr, position: Expr, unknowns: list[Index]) -> tuple[Index, Expr] | None:
+    """``p == D*a + b`` with b over all of 0..D-1 says ``a == p // D``; what is left then determines b."""
+    for a, b in (unknowns, unknowns[::-1]):
+        base = b.extent
+        rest = target - (position - base * a - b)
+        if not rest.atoms(Index) & {a, b} and not rest.atoms(FloorDiv, Mod, Access) and base != 1:
+            return a, FloorDiv(rest, base)
+    return None
 
 
 def _rotation(target: Expr, position: Mod, index: Index) -> tuple[Index, Expr] | None:
@@ -127,7 +149,8 @@ def _is_said(guard: Expr, body: Expr) -> bool:
     """Whether a padded access that is a factor of the body is 0 wherever the guard fails."""
     if not isinstance(guard, Lt | Le):
         return False
-    position = guard.args[1] if isinstance(guard, Le) else guard.args[0]
+    offset, position = (-guard.args[0], guard.args[1]) if isinstance(guard, Le) else (S.Zero, guard.args[0])
+    position = position + offset
     accesses = [f.args[0] for f in factors(body) if isinstance(f, Pad) and f.args[1] is S.Zero]
     safe = not any(isinstance(p, Pow) and p.atoms(Pad) for p in body.atoms(Pow))
     return safe and any(position in a.indices for a in accesses)

@@ -6,30 +6,30 @@ from sympy import Add, Expr, Mul, S
 
 from symderive.algebra.nodes import Access, Index, Sum, Where
 from symderive.algebra.rules import linearity
-from symderive.algebra.terms import Powers, cost, factors, powers, product, terms, transform
+from symderive.algebra.terms import Powers, cost, factors, powers, product, terms
 
 
 def expanded(expression: Expr) -> Expr:
-    """Products multiplied out, in the bodies of sums too, so that like terms can meet."""
+    """Products multiplied out, in the bodies of sums too, so that like terms can meet.
 
-    def under_sum(node: Expr) -> Expr:
-        if not isinstance(node, Sum):
-            return node
-        body, indices = node.open()
-        return Sum.over(_expand_terms(body), indices)
-
-    return _expand_terms(transform(expression, under_sum))
-
-
-def _expand_terms(expression: Expr) -> Expr:
-    return Add(*(e for t in terms(expression) for e in _multiply_out(t)))
+    Squares are not: ``sum (x - m)**2`` is accurate, ``sum x**2 - N m**2`` is not.
+    """
+    if expression.is_Add:
+        return Add(*(expanded(t) for t in expression.args))
+    if isinstance(expression, Sum):
+        body, indices = expression.open()
+        return Sum.over(expanded(body), indices)
+    if expression.is_Mul:
+        inner = Mul(*(expanded(f) if isinstance(f, Sum) else f for f in expression.args))
+        return Add(*(e for t in terms(inner) for e in _multiply_out(t)))
+    return expression
 
 
 def _multiply_out(term: Expr) -> list[Expr]:
     number, parts = powers(term)
     for base, exponent in parts.items():
-        if base.is_Add and exponent.is_Integer and 0 < exponent <= 2:
-            rest = product(number, {b: e for b, e in parts.items() if b != base} | {base: exponent - 1})
+        if base.is_Add and exponent == 1:
+            rest = product(number, {b: e for b, e in parts.items() if b != base})
             return [e for t in base.args for e in _multiply_out(t * rest)]
     return [term]
 

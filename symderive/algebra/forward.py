@@ -9,20 +9,19 @@ from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra.nodes import Access, LogSumExp, Pad, Sum
 from symderive.algebra.program import Equation, Program
-from symderive.algebra.rules import STABLE
-from symderive.algebra.terms import Pass, tensors, terms, transform_opened
+from symderive.algebra.simplify import stable_form
+from symderive.algebra.terms import tensors, terms, transform_opened
 
 
 def stable_program(program: Program) -> Program:
     """Every equation in stable form. One that overflows only through a tensor that it reads is given that tensor's
     definition: ``e = exp(z); y = e / sum(e)`` computes y as a softmax of z, whatever e is."""
-    stable = Pass(*STABLE)
     done: dict[str, Equation] = {}
     for equation in program.equations:
-        plain = stable(equation.right)
+        plain = stable_form(equation.right)
         inlined, used = _inline_exponentials(plain, done)
         if used:
-            candidate = stable(inlined)
+            candidate = stable_form(inlined)
             hazard = _hazards(plain) + sum(_hazards(done[t].right) for t in used)
             if _hazards(candidate) < hazard:
                 plain = candidate

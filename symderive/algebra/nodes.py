@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Iterable
 from typing import ClassVar
 
-from sympy import Expr, Integer, S, preorder_traversal
+from sympy import Add, Expr, Integer, Pow, S, preorder_traversal
 from sympy.core.expr import AtomicExpr
 from sympy.core.symbol import Str
 
@@ -122,7 +122,10 @@ class FloorDiv(Node):
             return Integer(int(a) // int(b))
         if b is S.One:
             return a
-        return Expr.__new__(cls, a, b)
+        whole, rest = _divided(a, b)
+        if whole is not S.Zero:
+            return whole + FloorDiv(rest, b)
+        return S.Zero if a is S.Zero else Expr.__new__(cls, a, b)
 
 
 class Mod(Node):
@@ -135,7 +138,21 @@ class Mod(Node):
             return Integer(int(a) % int(b))
         if b is S.One:
             return S.Zero
-        return Expr.__new__(cls, a, b)
+        rest = _divided(a, b)[1]
+        return rest if rest is S.Zero else Expr.__new__(cls, rest, b)
+
+
+def _divided(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """``a = b * whole + rest``, by the terms of a that are multiples of b."""
+    whole: Expr = S.Zero
+    rest: Expr = S.Zero
+    for term in Add.make_args(a):
+        quotient = term / b
+        if quotient.is_integer and not quotient.atoms(Pow):
+            whole += quotient
+        else:
+            rest += term
+    return whole, rest
 
 
 class Stop(Node):

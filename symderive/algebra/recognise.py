@@ -15,7 +15,7 @@ from sympy import Add, Expr, Mul, Pow, S
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra.bounds import always
-from symderive.algebra.nodes import Access, And, Binder, Eq, Index, LogSumExp, Or, Sum, Where
+from symderive.algebra.nodes import Access, And, Apply, Binder, Eq, Index, LogSumExp, Or, Sum, Where
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import SUMS
 from symderive.algebra.terms import Pass, factors, powers, product, tensors, terms, transform
@@ -178,11 +178,24 @@ class Knowledge:
         if isinstance(expression, Pow) and not isinstance(expression, Exp):
             found = self._power(expression)
             return expression if found is None else found
+        if isinstance(expression, Apply) and expression.function == "sigmoid":
+            found = self._complement(expression)
+            if found is not None:
+                return found
         for definition in self._candidates(type(expression), expression):
             found = self._match(definition, expression)
             if found is not None:
                 return found
         return expression
+
+    def _complement(self, expression: Apply) -> Expr | None:
+        """``sigmoid(-x) = 1 - p`` where ``p = sigmoid(x)`` is named."""
+        opposite = Apply("sigmoid", -expression.arguments[0])
+        for definition in self._candidates(Apply, opposite):
+            found = definition.match(opposite)
+            if found is not None:
+                return 1 - found
+        return None
 
     def _candidates(self, head: type, expression: Expr) -> Iterator[Definition]:
         read = tensors(expression)
@@ -278,14 +291,16 @@ class Knowledge:
         return Where(condition, value.xreplace(found), S.Zero) if found else expression
 
     def drop_mask(self, expression: Expr) -> Expr:
-        """``where(c, T f, 0) = T f`` where T is 0 wherever c does not hold."""
+        """``where(c, T f, 0) = T f`` where T is 0 wherever c does not hold; of several conditions, those that T implies."""
         if not isinstance(expression, Where) or expression.args[2] is not S.Zero:
             return expression
         condition, value, _ = expression.args
-        for term in terms(value):
-            if not any(isinstance(f, Access) and self._vanishes(f, condition) for f in factors(term)):
-                return expression
-        return value
+        conjuncts = condition.args if isinstance(condition, And) else (condition,)
+        kept = [c for c in conjuncts if not all(self._is_zero_unless(t, c) for t in terms(value))]
+        return expression if len(kept) == len(conjuncts) else Where(And(*kept), value, S.Zero)
+
+    def _is_zero_unless(self, term: Expr, condition: Expr) -> bool:
+        return any(isinstance(f, Access) and self._vanishes(f, condition) for f in factors(term))
 
     def _vanishes(self, access: Access, condition: Expr) -> bool:
         equation = self.equations.get(access.tensor)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import sympy
 from sympy import Add, Expr, Mul, Pow, S, log
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
-from symderive.algebra.bounds import always
+from symderive.algebra.bounds import always, in_range
 from symderive.algebra.deltas import contract
 from symderive.algebra.nodes import Access, And, Eq, Index, LogSumExp, Not, Or, Sum, Where, free_indices
 from symderive.algebra.terms import depends, factors, powers, product, terms, transform
@@ -48,14 +48,46 @@ def _sum_of_term(term: Expr, indices: tuple[Index, ...]) -> Expr:
     outside, inside = [number], []
     for factor in (b**e for b, e in parts.items()):
         (inside if depends(factor, indices) else outside).append(factor)
+    groups = _independent(inside, indices)
+    return Mul(*outside, *(_sum_of_group(group, own) for group, own in groups))
+
+
+def _independent(inside: list[Expr], indices: tuple[Index, ...]) -> list[tuple[list[Expr], tuple[Index, ...]]]:
+    """``sum_{j,k} f_j g_k = (sum_j f_j) (sum_k g_k)``: factors grouped by the summed indices that connect them."""
+    groups: list[tuple[list[Expr], set[Index]]] = []
+    for factor in inside:
+        members, own = [factor], {i for i in indices if depends(factor, [i])}
+        for group in [g for g in groups if g[1] & own]:
+            groups.remove(group)
+            members, own = group[0] + members, group[1] | own
+        groups.append((members, own))
+    unused = set(indices).difference(*(own for _, own in groups))
+    result = [(members, tuple(i for i in indices if i in own)) for members, own in groups]
+    return [*result, ([], tuple(i for i in indices if i in unused))] if unused else result
+
+
+def _sum_of_group(inside: list[Expr], indices: tuple[Index, ...]) -> Expr:
+    outside: list[Expr] = []
     body = Mul(*inside)
     body, pulled = _out_of_where(body, indices)
+    condition, body = _condition_outside(body, indices)
+    if condition is not S.One:
+        return Where(condition, Mul(*pulled) * _sum_of_term(body, indices), S.Zero)
     absent = tuple(i for i in indices if not depends(body, [i]))
     present = tuple(i for i in indices if i not in absent)
     scale = Mul(*outside, *pulled, *(i.extent for i in absent))
     if isinstance(body, Where) and body.args[2] is S.Zero and not depends(body.args[0], present):
         return Where(body.args[0], scale * _sum_of_term(body.args[1], present), S.Zero)
     return scale * Sum.over(body, present)
+
+
+def _condition_outside(body: Expr, indices: tuple[Index, ...]) -> tuple[Expr, Expr]:
+    """``sum_k where(a and b_k, f_k, 0) = where(a, sum_k where(b_k, f_k, 0), 0)``."""
+    if not (isinstance(body, Where) and body.args[2] is S.Zero and isinstance(body.args[0], And)):
+        return S.One, body
+    own = [c for c in body.args[0].args if depends(c, indices)]
+    rest = [c for c in body.args[0].args if c not in own]
+    return And(*rest), Where(And(*own), body.args[1], S.Zero)
 
 
 def _contract_where(term: Expr, indices: tuple[Index, ...]) -> tuple[Expr, tuple[Index, ...]]:
@@ -113,6 +145,15 @@ def normalised_sum(expression: Expr) -> Expr:
 # --- conditions and branches ---------------------------------------------------------------------------------------
 
 
+def whole_quotient(expression: Expr) -> Expr:
+    """``r // b = 0`` and ``r % b = r`` where ``0 <= r < b``."""
+    if isinstance(expression, nodes.FloorDiv | nodes.Mod):
+        a, b = expression.args
+        if not in_range(a, b) and not isinstance(a, Access):
+            return S.Zero if isinstance(expression, nodes.FloorDiv) else a
+    return expression
+
+
 def certain_condition(expression: Expr) -> Expr:
     """A condition on indices that always holds is 1, one that never does is 0."""
     if isinstance(expression, nodes.Condition):
@@ -137,6 +178,11 @@ def same_branch(expression: Expr) -> Expr:
     if not isinstance(expression, Where):
         return expression
     condition, a, b = expression.args
+    if isinstance(condition, And):
+        condition = And(*(_given(c, [k for k in condition.args if k is not c]) for c in condition.args))
+        if not isinstance(condition, And):
+            return Where(condition, a, b)
+    a = _given(a, condition.args if isinstance(condition, And) else [condition])
     taken = _under(a, condition, True)
     other = _under(b, condition, False)
     if isinstance(taken, Where) and taken.args[2] == other:
@@ -144,6 +190,13 @@ def same_branch(expression: Expr) -> Expr:
     if isinstance(other, Where) and other.args[2] == taken:
         return Where(And(Not(condition), other.args[0]), other.args[1], taken)
     return Where(condition, taken, other)
+
+
+def _given(expression: Expr, known: Iterable[Expr]) -> Expr:
+    """The expression where the conditions hold: what depends on them takes its first branch."""
+    known = set(known)
+    taken = {w: w.args[1] for w in expression.atoms(Where) if w.args[0] in known}
+    return expression.xreplace(taken) if taken else expression
 
 
 def _under(expression: Expr, condition: Expr, holds: bool) -> Expr:
@@ -284,6 +337,9 @@ def log_of_sum_of_exponentials(expression: Expr) -> Expr:
             result.append(exponents)
         elif isinstance(factor, Exp):
             result.append(factor.args[0])
+        elif (shift := _largest_exponent(factor)) is not None:
+            result.append(shift)
+            rest.append(_shifted(factor, shift))
         elif isinstance(factor, Pow) and (inner := _sum_of_exponentials(factor.base)) is not None:
             result.append(factor.exp * inner)
         else:
@@ -368,7 +424,20 @@ def _largest_exponent(expression: Expr) -> Expr | None:
 
 def _shifted(expression: Sum, shift: Expr) -> Expr:
     body, indices = expression.open()
-    return Sum.over(body * Exp(-shift), indices)
+    exponential = next(f for f in factors(body) if isinstance(f, Exp))
+    rest = Mul(*(f for f in factors(body) if f is not exponential))
+    return Sum.over(rest * Exp(exponential.args[0] - shift), indices)
+
+
+def shift_of_exponents(expression: Expr) -> Expr:
+    """``logsumexp_k (f_k + c) = c + logsumexp_k f_k``."""
+    if not isinstance(expression, LogSumExp):
+        return expression
+    body, indices = expression.open()
+    shift = [t for t in terms(body) if not depends(t, indices)]
+    if not shift or len(shift) == len(terms(body)):
+        return expression
+    return Add(*shift, LogSumExp.over(Add(*(t for t in terms(body) if t not in shift)), indices))
 
 
 def absorb_normaliser(expression: Expr) -> Expr:
@@ -493,11 +562,13 @@ STABLE: tuple[Rule, ...] = (
     log_of_sum_of_exponentials,
     log_of_sigmoid,
     quotient_of_exponentials,
+    shift_of_exponents,
+    absorb_normaliser,
     one_exponential,
     logistic,
     sign_of_number,
 )
 """What makes an expression safe to compute, whatever it was written as."""
 
-SUMS: tuple[Rule, ...] = (certain_condition, same_branch, into_branch, linearity, normalised_sum, merge_branches)
+SUMS: tuple[Rule, ...] = (whole_quotient, certain_condition, same_branch, into_branch, linearity, normalised_sum, merge_branches)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sympy import Expr
+from sympy import Abs, Expr, log, sign
+from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra.factor import expanded, factor_sum
+from symderive.algebra.nodes import Apply, LogSumExp
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.rules import (
     STABLE,
@@ -17,7 +19,7 @@ from symderive.algebra.rules import (
     complement_of_sigmoid,
     named_branch,
 )
-from symderive.algebra.terms import Pass, cost
+from symderive.algebra.terms import Pass, cost, transform_opened
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,23 @@ class Trail:
 
 
 _SUMS = Pass(*SUMS)
-_STABLE = Pass(*STABLE)
 _COMPLEMENT = Pass(complement)
 _SIGMOID = Pass(complement_of_sigmoid)
 _BRANCHES = Pass(common_factor_of_branches, named_branch)
 _FACTOR = Pass(factor_sum)
+
+def stable_form(expression: Expr) -> Expr:
+    """What makes an expression safe to compute; binders are opened, since a normaliser is one more of them."""
+    if not expression.atoms(Exp, log, Apply, LogSumExp, Abs, sign):
+        return expression
+
+    def at_node(node: Expr) -> Expr:
+        for rule in STABLE:
+            node = rule(node)
+        return node
+
+    return transform_opened(expression, at_node)
+
 
 ROUNDS = 4
 
@@ -97,7 +111,7 @@ def _rewrite(trail: Trail, known: Knowledge) -> None:
         trail.apply("sum", _SUMS)
         trail.apply("recognise", known.passes["masked"])
         trail.apply("known_sum", known.passes["known_sum"])
-        trail.apply("stable_form", _STABLE)
+        trail.apply("stable_form", stable_form)
         if trail.expression == before:
             break
 

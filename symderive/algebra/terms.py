@@ -50,7 +50,7 @@ def product(number: Expr, parts: Powers) -> Expr:
 
 
 def content(expression: Expr) -> tuple[Rational, tuple[Expr, ...]]:
-    """The greatest number that divides every term of a sum, and the terms without it.
+    """The greatest number that divides every term of a sum, a denominator only if all have it, and the terms without it.
 
     SymPy multiplies a number into a sum (``2*(a + b)`` becomes ``2*a + 2*b``); whoever prints a sum takes it out
     again. The number is negative where every term is.
@@ -60,8 +60,8 @@ def content(expression: Expr) -> tuple[Rational, tuple[Expr, ...]]:
     if len(parts) < 2 or not all(n.is_Rational and n for n in numbers):
         return S.One, parts
     top = reduce(gcd, (abs(int(n.p)) for n in numbers))
-    bottom = reduce(lambda a, b: a * b // gcd(a, b), (int(n.q) for n in numbers))
-    common = Rational(top, bottom)
+    bottoms = {int(n.q) for n in numbers}
+    common = Rational(top, bottoms.pop() if len(bottoms) == 1 else 1)
     if all(n < 0 for n in numbers):
         common = -common
     return common, tuple(t / common for t in parts)
@@ -71,8 +71,10 @@ def primitive(expression: Expr) -> tuple[Rational, Expr]:
     """A sum as a number times a sum without one; of a sum and its negative, both give the same."""
     number, parts = content(expression)
     rest = Add(*parts) if number != 1 else expression
+    if not rest.atoms(Access):
+        return number, rest
     constant, varying = rest.as_coeff_Add()
-    negative = constant < 0 if constant and varying.is_Add is False else rest.could_extract_minus_sign()
+    negative = constant < 0 if constant and not varying.is_Add else rest.could_extract_minus_sign()
     return (-number, -rest) if negative else (number, rest)
 
 
@@ -116,7 +118,7 @@ def transform_opened(expression: Expr, rule: Callable[[Expr], Expr]) -> Expr:
         at = tuple(transform_opened(a, rule) for a in expression.at)
         return rule(type(expression).over(transform_opened(body, rule), opened, at))
     if isinstance(expression, Index) or not expression.args:
-        return expression
+        return rule(expression)
     args = [transform_opened(a, rule) if isinstance(a, Expr) else a for a in expression.args]
     return rule(expression.func(*args))
 
@@ -143,8 +145,13 @@ class Pass:
 
 
 def substitute(expression: Expr, mapping: dict[Index, Expr]) -> Expr:
-    """Put expressions in place of free indices; nothing is captured, since bound indices have no names."""
-    return expression.xreplace(mapping) if mapping else expression
+    """Put expressions in place of free indices; nothing is captured."""
+    if not mapping:
+        return expression
+    if any(v.atoms(Binder) for v in mapping.values()) and expression.atoms(Binder):
+        # a binder that comes to stand inside another must be numbered below it
+        return transform_opened(expression, lambda e: mapping.get(e, e) if isinstance(e, Index) else e)
+    return expression.xreplace(mapping)
 
 
 def tensors(expression: Expr) -> set[str]:

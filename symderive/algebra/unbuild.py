@@ -124,9 +124,11 @@ class Writer:
     @write.register
     def _number(self, expression: sympy.Rational) -> Node:
         value = Fraction(int(expression.p), int(expression.q))
+        if value.numerator < 0 and value.denominator > 1:
+            return Binary("/", Unary("-", Number(Fraction(-value.numerator))), Number(Fraction(value.denominator)))
         if value < 0:
             return Unary("-", self.write(-expression))
-        if value.denominator == 1:
+        if value.denominator == 1 or (value.denominator > 4 and 10**15 % value.denominator == 0):
             return Number(value)
         return Binary("/", Number(Fraction(value.numerator)), Number(Fraction(value.denominator)))
 
@@ -194,7 +196,7 @@ class Writer:
             head[0] = Unary("-", head[0])
         tail = [self.write(f) for f in below]
         if number.q != 1:
-            tail.append(Number(Fraction(int(number.q))))
+            tail.insert(0, Number(Fraction(int(number.q))))
         result = _product(head)
         return Binary("/", result, _product(tail)) if tail else result
 
@@ -292,6 +294,8 @@ class Writer:
     @write.register
     def _where(self, expression: Where) -> Node:
         condition, a, b = expression.args
+        if b is S.NegativeInfinity and a.is_Add and (node := self._normaliser("log_softmax", a, condition)) is not None:
+            return node
         if b is S.Zero and isinstance(a, Exp) and a.args[0].is_Add:
             softmax = self._normaliser("softmax", a.args[0], condition)
             if softmax is not None:
