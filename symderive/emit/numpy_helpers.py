@@ -6,7 +6,7 @@ import ast
 
 _SCATTER_ADD = '''
 def scatter_add(into, axis, index, source):
-    """Add ``source[.., i, ..]`` to ``into[.., index[.., i, ..], ..]``, where i counts along ``axis``."""
+    """Add ``source[.., i, ..]`` to ``into[.., index[.., i, ..], ..]``, i along ``axis``."""
     places = list(np.indices(index.shape, sparse=True))
     places[axis] = index
     np.add.at(into, tuple(places), source)

@@ -44,6 +44,9 @@ def _scaled(source: p.Node, function: str, factor: p.Node) -> p.Node:
     value = p.constant(source)
     if value is None:
         return p.Map(function, (source, factor))
+    if isinstance(factor, p.Scalar):
+        product = value * factor.value if function == "mul" else value / factor.value
+        return p.Full(source.shape, product)
     if value == -1 and function == "mul":
         return p.BroadcastTo(p.Map("neg", (factor,)), source.shape)
     number = p.Map(function, (p.Scalar(value), factor))
