@@ -90,7 +90,7 @@ def case(name, inputs, forward, upstreams, backward, wrt, sizes, outputs=None, c
     from symderive.lower.plan import walk
 
     read = dict.fromkeys(n for a in backward for n in walk(a.value) if isinstance(n, Ref) and n.name not in defined)
-    ups = [r for r in upstreams]
+    ups = list(upstreams)
     saved = [r for r in read if r.name not in {u.name for u in ups}]
     fwd = Plan(name, tuple(inputs), tuple(forward), tuple(outputs), constants)
     bwd = Plan(name, (*ups, *saved), tuple(backward), tuple(f"d{w}" for w in wrt), constants)

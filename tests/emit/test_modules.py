@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 import torch
-from plans import CASES
-from running import as_torch, draw, module_of
 
 from symderive.emit.module import write_module
 from symderive.lower.execute import execute
+from tests.emit.plans import CASES
+from tests.emit.running import as_torch, draw, module_of
 
 LIBRARIES = ("torch", "numpy")
 

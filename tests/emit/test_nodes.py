@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from running import as_torch, draw, function_text, module_of
 from sympy import Integer, Rational, S, oo
 
 from symderive.lower import plan as p
@@ -13,6 +12,7 @@ from symderive.lower.execute import execute
 from symderive.lower.plan import BATCH_SIZE, ROWS
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.sizes import size
+from tests.emit.running import as_torch, draw, function_text, module_of
 
 N, K, J, C = (size(n) for n in "NKJC")
 SIZES = {"N": 3, "K": 5, "J": 4, "C": 2}
@@ -110,7 +110,9 @@ EXPRESSIONS: dict[str, p.Node] = {
     "constant": fn("add", p.Full((N, K), Rational(1, 2)), x),
     "full": p.Full((N, K), oo),
     "full_batch": fn("mul", p.Full((BATCH_SIZE, K), S(2)), wb),
-    "full_integer": fn("where", fn("eq", p.Full((N,), S(3), "integer"), p.Arange(N)), p.Full((N,), S.Zero), p.Full((N,), S(1))),
+    "full_integer": fn(
+        "where", fn("eq", p.Full((N,), S(3), "integer"), p.Arange(N)), p.Full((N,), S.Zero), p.Full((N,), S(1))
+    ),
     "eye": fn("mul", p.Eye(N), p.Reduce("sum", x, (-1, -2))),
     "transpose": p.Permute(x, (-1, -2)),
     "transpose_batch": p.Permute(xb, (-1, -2)),
@@ -121,7 +123,9 @@ EXPRESSIONS: dict[str, p.Node] = {
     "expand_batch": fn("mul", p.Expand(wb, (-2,)), xb),
     "reshape": p.Reshape(cube, (N * K, J)),
     "reshape_batch": p.Reshape(xb, (BATCH_SIZE, N * K)),
-    "flatten_batch": p.Reduce("sum", p.MatMul(p.Permute(p.Reshape(wb, (ROWS, K)), (-1, -2)), p.Reshape(wb, (ROWS, K))), (-1,)),
+    "flatten_batch": p.Reduce(
+        "sum", p.MatMul(p.Permute(p.Reshape(wb, (ROWS, K)), (-1, -2)), p.Reshape(wb, (ROWS, K))), (-1,)
+    ),
     "broadcast": p.BroadcastTo(v, (N, K)),
     "broadcast_batch": p.BroadcastTo(p.Expand(vb, (-1,)), (BATCH_SIZE, J)),
     "flip": p.Flip(cube, (-1, -3)),
@@ -169,9 +173,19 @@ EXPRESSIONS: dict[str, p.Node] = {
     "gather_rows": p.Gather(p.Ref("wide_", (C, N)), p.Expand(tn, (-2,)), -2),
     "gather_batch": p.Gather(wb, p.Expand(tb, (-1,)), -1),
     "scatter_add": p.ScatterAdd(p.Reduce("sum", x, (-1,), True), (N, K), p.Expand(tn, (-1,)), -1),
-    "scatter_add_base": p.ScatterAdd(p.BroadcastTo(num(-1), (N, 1)), (N, K), p.Expand(tn, (-1,)), -1, base=p.Normalise("softmax", x, -1)),
-    "scatter_add_scaled": fn("div", p.ScatterAdd(p.BroadcastTo(num(-1), (N, 1)), (N, K), p.Expand(tn, (-1,)), -1, base=p.Normalise("softmax", x, -1)), p.Scalar(N)),
-    "scatter_add_batch": p.ScatterAdd(p.Expand(vb, (-1,)), (BATCH_SIZE, K), p.Expand(tb, (-1,)), -1, base=fn("neg", wb)),
+    "scatter_add_base": p.ScatterAdd(
+        p.BroadcastTo(num(-1), (N, 1)), (N, K), p.Expand(tn, (-1,)), -1, base=p.Normalise("softmax", x, -1)
+    ),
+    "scatter_add_scaled": fn(
+        "div",
+        p.ScatterAdd(
+            p.BroadcastTo(num(-1), (N, 1)), (N, K), p.Expand(tn, (-1,)), -1, base=p.Normalise("softmax", x, -1)
+        ),
+        p.Scalar(N),
+    ),
+    "scatter_add_batch": p.ScatterAdd(
+        p.Expand(vb, (-1,)), (BATCH_SIZE, K), p.Expand(tb, (-1,)), -1, base=fn("neg", wb)
+    ),
     **{f"reduce_{op}": p.Reduce(op, x, (-1,)) for op in p.REDUCE_OPS[:6]},
     **{f"reduce_{op}_keep": p.Reduce(op, cube, (-2, -1), True) for op in p.REDUCE_OPS[:6]},
     **{f"reduce_{op}_pair": p.Reduce(op, cube, (-3, -1)) for op in p.REDUCE_OPS[:6]},
@@ -202,7 +216,7 @@ EXPRESSIONS: dict[str, p.Node] = {
     "det": p.Matrix("det", square(xb)),
     "logdet": p.Matrix("logdet", square(x)),
     **dict(conv_cases()),
-}  # fmt: skip
+}
 
 
 def plan_of(node: p.Node) -> p.Plan:
