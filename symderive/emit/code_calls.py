@@ -26,6 +26,7 @@ HEADS |= {"arange": r"\mathrm{arange}", "numel": r"\mathrm{numel}"}
 _OPEN, _PRODUCT, _CALL, _POWER, _ATOM = 95, 100, 111, 119, 1000
 LEVELS: dict[str, int] = {
     **dict.fromkeys(BIG, _OPEN),
+    **dict.fromkeys(("amax", "amin", "argmax", "argmin"), 85),
     "where": 80,
     "expm1": 90,
     "square": _POWER,
@@ -174,7 +175,7 @@ def _full(gen: ExpressionCodegen, a: Arguments) -> str:
     value, shape = a["fill_value"], _shape(gen, (a["size"],))
     if isinstance(value, ast.Constant) and isinstance(value.value, bool):
         return rf"\mathbf{{{int(value.value)}}}_{{{shape}}}"
-    return gen.operand(value, _ATOM) + (rf"\, \mathbf{{1}}_{{{shape}}}" if shape else "")
+    return gen.operand(value, _ATOM) + (rf" \cdot \mathbf{{1}}_{{{shape}}}" if shape else "")
 
 
 def _eye(gen: ExpressionCodegen, a: Arguments) -> str:

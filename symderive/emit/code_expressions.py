@@ -96,6 +96,8 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
         if isinstance(node, ast.BinOp):
             if type(node.op) in _LOGIC:
                 return _LOGIC[type(node.op)][1]
+            if isinstance(node.op, ast.Mod):
+                return _ADD - 5
             return _MATMUL if isinstance(node.op, ast.MatMult) else expression_rules.get_precedence(node)
         return expression_rules.get_precedence(node)
 

@@ -196,7 +196,8 @@ def _reduction(printer: ArrayPrinter, call: Call) -> Tex:
     if call.function in APPLIED:
         return printer.applied(APPLIED[call.function] + scripts, [printer.text(call.arguments[0])])
     body = printer.text(call.arguments[0], Level.PRODUCT)
-    return Tex(f"{BIG[call.function]}{scripts} {body}", Level.PRODUCT, open=True)
+    level = Level.PRODUCT if call.function in ("sum", "prod") else Level.MODULO
+    return Tex(f"{BIG[call.function]}{scripts} {body}", level, open=True)
 
 
 def _along(printer: ArrayPrinter, call: Call) -> Tex:

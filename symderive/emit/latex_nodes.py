@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from symderive.emit.latex_lines import measure
 from symderive.emit.latex_printer import Handler, Printer, is_number
+from symderive.emit.latex_tail import Hole
 from symderive.emit.latex_tex import Level, Tex, is_tall, negative, product, subscript, with_foot
 from symderive.errors import UnsupportedError
 from symderive.spec import syntax
@@ -126,6 +127,8 @@ def _is_large(node: Node) -> bool:
         return True
     if isinstance(node, Unary):
         return _is_large(node.operand)
+    if isinstance(node, Hole):
+        return True
     return isinstance(node, Binder) and node.op in ("sum", "prod", "mean", "logsumexp")
 
 

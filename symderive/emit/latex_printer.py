@@ -6,6 +6,7 @@ can print.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -13,13 +14,14 @@ from typing import Any, ClassVar
 from symderive.emit.latex_lines import WIDEST, lay_out, measure
 from symderive.emit.latex_names import Notation
 from symderive.emit.latex_tail import HOLE, Hole, fill, tail
-from symderive.emit.latex_tex import Level, Tex, brackets, is_tall, product, subscript
+from symderive.emit.latex_tex import Level, Tex, brackets, is_tall, parentheses, product, subscript
 from symderive.errors import UnsupportedError
 from symderive.spec.functions import FUNCTIONS
-from symderive.spec.syntax import Binary, Binder, Call, Compare, Logical, Node, Not, Number
+from symderive.spec.syntax import Binary, Binder, Call, Compare, Logical, Node, Not, Number, Unary
 
 OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 TRUTHS = ("any", "all")
+EXTREMA = ("max", "min", "argmax", "argmin")
 
 _ROW_LEVELS: dict[str, tuple[Level, Level]] = {
     "square": (Level.POWER, Level.ATOM),
@@ -151,6 +153,9 @@ class Printer:
         if not (isinstance(node, Binary) and node.op in "+-"):
             return [self.text(node)]
         first = self.terms(node.left) if is_sum(node.left) else [self.text(node.left, Level.SUM)]
+        if _ends_in_extremum(node.left):
+            sign, term = re.fullmatch(r"((?:[+-] ?)?)(.*)", first[-1], re.DOTALL).groups()  # type: ignore[union-attr]
+            first[-1] = sign + parentheses(term)
         right = self.text(node.right, Level.SUM if node.op == "+" else Level.HADAMARD)
         if node.op == "+" and right.startswith("-"):
             return [*first, *self._negative_terms(node.right)]
@@ -188,6 +193,17 @@ def opposite(test: Node) -> Node:
     if isinstance(test, Compare) and len(test.ops) == 1:
         return Compare((OPPOSITES[test.ops[0]],), test.operands)
     return test.operand if isinstance(test, Not) else Not(test)
+
+
+def _ends_in_extremum(node: Node) -> bool:
+    r"""Whether a term ends in :math:`\max_k` or the like, after which a further term might be read as part of it."""
+    if isinstance(node, Binary):
+        return node.op in ("+", "-", "*") and _ends_in_extremum(node.right)
+    if isinstance(node, Unary):
+        return _ends_in_extremum(node.operand)
+    if not isinstance(node, Binder):
+        return False
+    return node.op in EXTREMA or (node.op in ("sum", "mean", "prod") and _ends_in_extremum(node.body))
 
 
 def is_truth(node: Node) -> bool:

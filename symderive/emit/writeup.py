@@ -65,7 +65,8 @@ _NOTES = (
     ),
     (
         r"\odot",
-        "A circled dot multiplies entry by entry; functions, quotients and powers of arrays go entry by entry too.",
+        "A circled dot multiplies entry by entry, after products of matrices; functions, quotients and powers of arrays "
+        "go entry by entry too.",
     ),
     (r"\text{axis", "An operator's foot names the axis that it goes along, counted from 0, or from the end by -1, -2."),
     (r"\text{keep}", "Where it says keep, the reduced axis stays, with one entry."),

@@ -1,0 +1,17 @@
+"""Options and fixtures of all tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden_files import Golden
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files with what is printed now")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares a text with a golden file, or rewrites the file under ``--update-golden``."""
+    return Golden(bool(request.config.getoption("--update-golden")))
