@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import cache
 
 from sympy import Expr
 
@@ -13,7 +14,7 @@ from symderive.spec.bounds import Budget, check_bounds
 from symderive.spec.format import to_text
 from symderive.spec.model import Equation, Input
 from symderive.spec.names import Namespace
-from symderive.spec.ranges import infer_ranges
+from symderive.spec.ranges import infer_ranges, letter_ranges
 from symderive.spec.scope import CONDITION, INTEGER, REAL, Scope, Tensor
 from symderive.spec.sizes import BATCH_SIZE
 
@@ -49,8 +50,10 @@ class EquationReader:
             name = self._left_name(statement)
             self.names.declare(name, "tensor", statement.left.span)
             later[name] = statement.left.span
+        shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
+        letters = cache(lambda: letter_ranges(statements, shapes, self.declared))
         for statement in statements:
-            self._equation(statement, later)
+            self._equation(statement, later, letters)
             del later[self._left_name(statement)]
         return tuple(self.equations)
 
@@ -64,7 +67,9 @@ class EquationReader:
         hint = "the left side is name[indices], or a name for a scalar"
         raise self._error(f"'{to_text(left)[:60]}' cannot be defined", left.span, hint)
 
-    def _equation(self, statement: s.Statement, later: Mapping[str, Span]) -> None:
+    def _equation(
+        self, statement: s.Statement, later: Mapping[str, Span], letters: Callable[[], Mapping[str, Expr]]
+    ) -> None:
         """Check one statement and add its equation."""
         if len(statement.sides) > 1:
             hint = "compare with ==, or write one equation a line"
@@ -78,7 +83,7 @@ class EquationReader:
         places = statement.left.indices if isinstance(statement.left, s.Access) else ()
         free = ((i, place.span) for i, place in zip(indices, places, strict=True))
         bound = ((i, binder.span) for binder in scope.binders for i in binder.indices)
-        ranges = infer_ranges(scope, [*free, *bound], self.declared)
+        ranges = infer_ranges(scope, [*free, *bound], self.declared, letters)
         equation = Equation(name, indices, statement.right, ranges, span=statement.span)
         right = None if kind == REAL else statement.right
         self.tensors[name] = Tensor(

@@ -10,6 +10,7 @@ from fractions import Fraction
 from sympy import Expr
 
 from symderive.errors import NOWHERE, Location, Span
+from symderive.spec.sizes import same_size
 from symderive.spec.syntax import Node, Statement
 
 Shape = tuple[Expr, ...]
@@ -93,6 +94,16 @@ class Spec:
     def shapes(self) -> dict[str, Shape]:
         """The shape of every tensor, inputs first."""
         return {i.name: i.shape for i in self.inputs} | {e.tensor: e.shape for e in self.equations}
+
+    @property
+    def letters(self) -> dict[str, Expr]:
+        """The range of each index letter that has just one in ``forward``, and the declared ones."""
+        everywhere: dict[str, list[Expr]] = {}
+        for equation in self.equations:
+            for letter, extent in equation.ranges.items():
+                everywhere.setdefault(letter, []).append(extent)
+        once = {n: e[0] for n, e in everywhere.items() if all(same_size(e[0], other) for other in e[1:])}
+        return once | dict(self.indices)
 
     def input(self, name: str) -> Input:
         """The input of that name."""

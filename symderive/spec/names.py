@@ -15,6 +15,7 @@ FUNCTION_NAMES = frozenset((*FUNCTIONS, *BINDERS, *STRUCTURAL, "pad"))
 NUMBER_NAMES = frozenset(("pi", "inf"))
 MAX_NAME = 100
 
+_OTHERS = {"lambda": "lam"}
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 Report = Callable[[str, Span, "str | None"], SpecError]
 
@@ -24,7 +25,7 @@ def name_fault(name: str) -> tuple[str, str] | None:
     if not _IDENTIFIER.match(name) or len(name) > MAX_NAME:
         return f"'{name[:40]}' is not a name", "a name is made of ASCII letters, digits and _, and starts with no digit"
     if keyword.iskeyword(name):
-        return f"'{name}' is a Python keyword", "choose another name, such as lam for lambda"
+        return f"'{name}' is a Python keyword", f"choose another name, such as {_OTHERS.get(name, name + '_')}"
     if name in FUNCTION_NAMES:
         return f"'{name}' is the name of a function", "choose another name"
     if name in NUMBER_NAMES:

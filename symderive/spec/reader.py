@@ -119,9 +119,11 @@ def read_text(path: str | Path) -> str:
 
 def _neighbours(path: Path) -> str | None:
     try:
-        return suggestion(path.name, [p.name for p in path.parent.iterdir() if p.suffix in (".yaml", ".yml")])
+        beside = {p.stem: p.name for p in path.parent.iterdir() if p.suffix in (".yaml", ".yml")}
     except OSError:
         return None
+    close = difflib.get_close_matches(path.stem, beside, 1, 0.6)
+    return f"did you mean '{path.parent / beside[close[0]]}'?" if close else None
 
 
 def decode(data: bytes, path: str) -> str:
@@ -200,7 +202,11 @@ class _Reader:
         if event.anchor is not None:
             raise self.error("YAML anchors are not allowed in a spec", _span(event), "write the value out")
         if event.tag not in _PLAIN_TAGS:
-            raise self.error("YAML tags are not allowed in a spec", _span(event), f"remove {event.tag[:40]}")
+            raise self.error(
+                "YAML tags are not allowed in a spec",
+                _span(event),
+                "remove the tag; every value is read as it is written",
+            )
         if depth > MAX_DEPTH:
             raise self.error("YAML nested too deeply for a spec", _span(event))
         if isinstance(event, yaml.ScalarEvent):
@@ -272,6 +278,8 @@ class _Reader:
             return self.error("a tab in the indentation", tab, "YAML indents with spaces only")
         span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
         problem = str(error.problem or error.context)
+        if "'\\t'" in problem:
+            return self.error("a tab, where YAML wants spaces", span, "write spaces instead")
         hint = next((h for text, h in _YAML_MENDS if text in problem), None)
         return self.error(f"not valid YAML: {problem}", span, hint)
 

@@ -201,7 +201,7 @@ class _Resolver:
     def solvable(self, extents: _Extents, places: Mapping[str, Span]) -> None:
         """Raise where a size that is used cannot be found from the shapes of the inputs."""
         known = solvable_sizes(e for e, _, _ in extents.inputs)
-        used = set().union(*(map(str, e.free_symbols) for e in extents.all)) - {s.BATCH}
+        used = {symbol.name for extent in extents.computed for symbol in extent.free_symbols} - {s.BATCH}
         for equation in extents.equations:
             names = {n.id for n in equation.right.walk() if isinstance(n, s.Name)}
             used |= {n for n in names if self.names.role(n) == "size"}
@@ -251,6 +251,11 @@ class _Extents:
         for equation in self.equations:
             for name, extent in equation.ranges.items():
                 yield extent, f"the index '{name}'", equation.span
+
+    @cached_property
+    def computed(self) -> set[Expr]:
+        """The extents that a computation needs: all but the number of classes of integers."""
+        return {e for e, _, _ in chain(self.inputs, self._ranges())} | set(self.declared.values())
 
     @cached_property
     def all(self) -> set[Expr]:

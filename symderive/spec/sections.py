@@ -44,7 +44,8 @@ def _positive(document: Document, value: Value, what: str) -> int:
     entry = scalar(document, value, what, "a positive integer")
     number = exact_number(entry, what)
     if number.denominator != 1 or number < 1:
-        raise document.error(f"{what} must be a positive integer, not {entry.text[:40]}", entry.span)
+        message = f"{what} must be a positive integer, not {entry.text[:40]}"
+        raise document.error(message, entry.span, "a size is 1 or more")
     if number > MAX_SIZE:
         raise document.error(f"{what} is too large", entry.span, f"at most {MAX_SIZE:,}")
     return int(number)
