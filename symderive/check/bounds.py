@@ -98,8 +98,13 @@ class Analyst:
             rule = _RULES.get(type(node))
             if rule is None:
                 raise InternalError(f"no rule bounds {type(node).__name__}: add one to check/bounds.py")
-            self.memory[id(node)] = rule(self, node)
+            empty = 0 in self.machine.shape(node.shape)
+            self.memory[id(node)] = self._nothing(node) if empty else rule(self, node)
         return self.memory[id(node)]
+
+    def _nothing(self, node: p.Node) -> Uncertain:
+        """An array without entries, whatever the operation makes of its operands."""
+        return Uncertain.exact(np.zeros(self.machine.shape(node.shape)))
 
     def is_active(self, node: p.Node) -> bool:
         """Whether an expression depends on what is differentiated."""
@@ -135,14 +140,22 @@ Rule = Callable[[Analyst, Any], Uncertain]
 
 def _scalar(a: Analyst, node: p.Scalar) -> Uncertain:
     """A Python number, which an operation takes to the precision in which it computes."""
-    value = np.asarray(float(a.machine.number(node.value)))
+    value = np.asarray(_float(a, node.value))
     inner = a.arithmetic.rounding.inner
     exact = inner <= 2.0**-53 or float(np.float32(value)) == value or not np.isfinite(value)
     return Uncertain(value, np.zeros(()) if exact else np.abs(value) * inner)
 
 
+def _float(a: Analyst, value: Any) -> float:
+    """A number of sizes and constants; NaN where it divides by a size of 0."""
+    try:
+        return float(a.machine.number(value))
+    except (TypeError, ZeroDivisionError):
+        return np.nan
+
+
 def _full(a: Analyst, node: p.Full) -> Uncertain:
-    value = np.full(a.machine.shape(node.shape), float(a.machine.number(node.value)))
+    value = np.full(a.machine.shape(node.shape), _float(a, node.value))
     return _stored(a, node, Uncertain.exact(value))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -17,7 +19,7 @@ from symderive.check.results import CheckResult, Status
 from symderive.check.subject import Bounds, Subject
 from symderive.check.truth import Sizes
 
-WATCHED = 200_000
+WATCHED = 2_000
 """Up to how many terms of the forward the sampler evaluates entry by entry to keep away from kinks."""
 
 TRIES = 20
@@ -50,16 +52,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Case:
-    """A point as the cell's dtype holds it, in float64, with the bounds there."""
+    """A point as the cell's dtype holds it, in float64, with the bounds there for that dtype and for float64."""
 
     inputs: Mapping[str, np.ndarray]
     upstreams: Mapping[str, np.ndarray]
     bounds: Bounds
+    exact: Bounds
 
     @property
     def all(self) -> dict[str, np.ndarray]:
         """Inputs and upstreams."""
         return {**self.inputs, **self.upstreams}
+
+    @property
+    def touched(self) -> str:
+        """The kinks that the point is at, in words; empty if it is at none."""
+        return ", ".join(dict.fromkeys(self.exact.touched))
 
     def tensors(self, subject: Subject, dtype: str, device: str) -> tuple[list[Tensor], list[Tensor]]:
         """Inputs and upstreams as tensors, in the order of the op."""
@@ -69,35 +77,45 @@ class Case:
 
 def draw(subject: Subject, cell: Cell) -> Case | None:
     """A random point at which the forward is finite, away from kinks if one is found; None if it is finite nowhere."""
-    key = (cell.check, cell.seed, cell.dtype, tuple(sorted(cell.sizes.items())))
+    return _remembered(subject, ("case", cell.dtype, *_key(cell)), lambda: _draw(subject, cell))
+
+
+def _key(cell: Cell) -> tuple[Any, ...]:
+    return cell.check, cell.seed, tuple(sorted(cell.sizes.items()))
+
+
+def _remembered(subject: Subject, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     if key not in subject.memory:
-        subject.memory[key] = _draw(subject, cell)
-    case: Case | None = subject.memory[key]
-    return case
+        subject.memory[key] = make()
+    return subject.memory[key]
 
 
 def _draw(subject: Subject, cell: Cell) -> Case | None:
-    rng = cell.rng()
     best: Case | None = None
     for n in range(TRIES):
-        point = _point(subject, cell, rng, n)
+        point, upstreams = _remembered(subject, ("point", n, *_key(cell)), partial(_point, subject, cell, n))
         if not point:
             continue
-        upstreams = sample.draw_upstreams(subject.spec, cell.sizes, sample.Draw(rng))
         case = make_case(subject, cell, point, upstreams)
-        finite = all(np.isfinite(case.bounds.values[o]).all() for o in subject.spec.outputs)
-        if finite and not case.bounds.touched:
+        finite = all(np.isfinite(case.exact.values[o]).all() for o in subject.spec.outputs)
+        if finite and not case.exact.touched:
             return case
         best = case if finite and best is None else best
     return best
 
 
-def _point(subject: Subject, cell: Cell, rng: np.random.Generator, attempt: int) -> dict[str, np.ndarray]:
-    """Inputs of a size at which evaluating them entry by entry is cheap stay away from kinks from the start."""
-    if sizing.terms(subject.spec, cell.sizes) <= WATCHED and not attempt:
-        return sample.away_from_kinks(subject.spec, cell.sizes, rng)
-    scale = sample.SCALES[attempt % len(sample.SCALES)]
-    return sample.draw_inputs(subject.spec, cell.sizes, sample.Draw(rng, scale=scale, positive=attempt % 3 == 2))
+def _point(subject: Subject, cell: Cell, attempt: int) -> tuple[sample.Point, sample.Point]:
+    """Inputs and upstreams. Where evaluating them entry by entry is cheap, inputs stay well away from kinks."""
+    rng = cell.rng(str(attempt))
+    if not attempt and sizing.terms(subject.spec, cell.sizes) <= WATCHED:
+        point = sample.away_from_kinks(subject.spec, cell.sizes, rng)
+    else:
+        late = attempt > TRIES // 3
+        scale = sample.SCALES[attempt % len(sample.SCALES)] if late else 1.0
+        point = sample.draw_inputs(
+            subject.spec, cell.sizes, sample.Draw(rng, scale=scale, positive=late and attempt % 2 == 1)
+        )
+    return point, sample.draw_upstreams(subject.spec, cell.sizes, sample.Draw(rng))
 
 
 def make_case(
@@ -109,7 +127,10 @@ def make_case(
 ) -> Case:
     """The point as the cell's dtype holds it; ``steady`` where its arithmetic is exact, so that no condition flips."""
     inputs, given = rounded(point, cell.dtype), rounded(upstreams, cell.dtype)
-    return Case(inputs, given, subject.bounds({**inputs, **given}, cell.sizes, cell.dtype, steady=steady))
+    exact = subject.bounds({**inputs, **given}, cell.sizes, "float64", steady=steady)
+    if cell.dtype == "float64":
+        return Case(inputs, given, exact, exact)
+    return Case(inputs, given, subject.bounds({**inputs, **given}, cell.sizes, cell.dtype, steady=steady), exact)
 
 
 def placement(target: str, got: Tensor, like: Tensor, shape: Sequence[int], cell: Cell) -> str:
@@ -136,7 +157,7 @@ def judge(cell: Cell, target: str, made: Comparison, case: Case, note: str = "")
 
 def _undecided(cell: Cell, made: Comparison, case: Case) -> str:
     if case.bounds.overflow:
-        return f"{_names(case.bounds.overflow)} overflows {cell.dtype} at these sizes, nothing to compare"
+        return f"{cell.dtype} overflows at these sizes ({_names(case.bounds.overflow)})"
     if made.vacuous:
         return f"rounding in {cell.dtype} allows errors as large as the values themselves here"
     return f"no bound: rounding in {cell.dtype} could move a denominator to 0 or flip an index here"

@@ -111,11 +111,18 @@ def degenerate(spec: Spec) -> list[Sizes]:
     for name in names(spec):
         for n in (1, 0):
             sizes = base | {name: n}
-            if valid(spec, sizes, least=min(n, 1)):
+            if valid(spec, sizes, least=min(n, 1)) and _classes(spec, sizes):
                 found.append(sizes)
     if has_batch(spec):
         found += [base | {BATCH: (0,)}, base | {BATCH: (1, 1)}]
     return found
+
+
+def _classes(spec: Spec, sizes: Sizes) -> bool:
+    """Whether there are classes wherever there are class ids."""
+    return all(
+        extent_of(i.index, sizes) > 0 or 0 in shape_of(i.shape, sizes) for i in spec.inputs if i.index is not None
+    )
 
 
 def entries(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]]) -> int:

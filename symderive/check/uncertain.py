@@ -205,40 +205,52 @@ class Arithmetic:
 
     def softmax(self, z: Uncertain, axes: tuple[int, ...]) -> Uncertain:
         """``exp(z - m) / sum(exp(z - m))``: relative error ``e_i + log sum_k y_k exp(e_k)``, and that of the parts."""
+        if not z.value.size:
+            return z
         y, own, shared = self._softmax(z, axes)
         return self.rounded(y, y * np.expm1(np.minimum(own + shared, 700.0)))
 
     def log_softmax(self, z: Uncertain, axes: tuple[int, ...]) -> Uncertain:
-        """``(z - m) - log(sum(exp(z - m)))``."""
+        """``(z - m) - log(sum(exp(z - m)))``, of which PyTorch rounds the sum and the log to the dtype."""
+        if not z.value.size:
+            return z
         _, own, shared = self._softmax(z, axes)
         shifted = z.value - _finite_max(z.value, axes)
         log = np.log(np.exp(shifted).sum(axis=axes, keepdims=True))
         return self.rounded(
-            shifted - log, np.where(np.isneginf(shifted), 0.0, own + shared) + self.rounding.inner * np.abs(log)
+            shifted - log, np.where(np.isneginf(shifted), 0.0, own + shared) + self.rounding.unit * (1 + np.abs(log))
         )
 
     def logsumexp(self, z: Uncertain, axes: tuple[int, ...], keep: bool = False) -> Uncertain:
-        """``m + log(sum(exp(z - m)))``, which moves no more than the soft maximum of the errors."""
-        if not _count(z.shape, axes):
+        """``m + log(sum(exp(z - m)))``, which moves no more than the soft maximum of the errors.
+
+        ``torch.logsumexp`` takes the difference, the exponential, the sum and the log in turn, each in the dtype.
+        """
+        if not z.value.size:
             return Uncertain.exact(z.value.sum(axis=axes, keepdims=keep) - np.inf)
-        _, _, shared = self._softmax(z, axes)
+        _, _, shared = self._softmax(z, axes, self.rounding.unit)
         top = _finite_max(z.value, axes)
         log = np.log(np.exp(z.value - top).sum(axis=axes, keepdims=True))
         value = top + log
-        error = np.where(np.isinf(value), 0.0, shared + 2 * ULPS * self.rounding.inner * np.abs(log))
+        r = self.rounding
+        error = np.where(np.isinf(value), 0.0, shared + (2 * ULPS * r.inner + r.unit) * np.abs(log))
         shape = z.value.sum(axis=axes, keepdims=keep).shape
         return self.rounded(value.reshape(shape), error.reshape(shape))
 
-    def _softmax(self, z: Uncertain, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
-        """The softmax, the error of each ``log(exp(z - m))`` and that of the log of their sum, shared by a row."""
+    def _softmax(self, z: Uncertain, axes: tuple[int, ...], stored: float = 0.0) -> tuple[Array, Array, Array]:
+        """The softmax, the error of each ``log(exp(z - m))`` and that of the log of their sum, shared by a row.
+
+        ``stored`` is the unit roundoff to which the steps in between are rounded, where they are.
+        """
         shifted = z.value - _finite_max(z.value, axes)
         weight = np.exp(shifted)
         y = weight / weight.sum(axis=axes, keepdims=True)
         inner = self.rounding.inner
-        own = np.where(np.isneginf(shifted), 0.0, z.error + inner * np.abs(shifted) + 2 * ULPS * inner)
+        steps = (inner + stored) * np.abs(shifted) + 2 * ULPS * inner + stored
+        own = np.where(np.isneginf(shifted), 0.0, z.error + steps)
         spread = (y * np.exp(np.minimum(own, 700.0))).sum(axis=axes, keepdims=True)
         n = _count(z.shape, axes)
-        shared = np.log(np.maximum(spread, 1.0)) + self.rounding.gamma(n) + 2 * ULPS * inner
+        shared = np.log(np.maximum(spread, 1.0)) + self.rounding.gamma(n) + 2 * ULPS * inner + stored
         return y, own, shared
 
     def function(self, name: str, parts: Sequence[Uncertain]) -> Uncertain:
@@ -357,7 +369,7 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 
 def _finite_max(z: Array, axes: tuple[int, ...]) -> Array:
-    top = z.max(axis=axes, keepdims=True)
+    top = z.max(axis=axes, keepdims=True, initial=-np.inf)
     return np.where(np.isfinite(top), top, np.where(np.isneginf(top), 0.0, top))
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from symderive.check.cells import Case, Cell, compare, draw, judge, placement
 from symderive.check.devices import to_numpy
-from symderive.check.kinds.same import same_dtype
+from symderive.check.kinds.same import own_noise, same_dtype
 from symderive.check.ops import OpError, Run, run
 from symderive.check.oracle import shape_of
 from symderive.check.results import CheckResult
@@ -29,21 +29,23 @@ def check_autograd(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
     if cell.device == "meta":
         yield from _on_meta(subject, cell, case)
         return
-    if case.bounds.touched:
-        what = ", ".join(dict.fromkeys(case.bounds.touched))
-        yield cell.result("gradients", "skip", f"every point tried is at a kink ({what}), where autograd may differ")
+    if case.touched:
+        yield cell.result(
+            "gradients", "skip", f"every point tried is at a kink ({case.touched}), where autograd may differ"
+        )
         return
     inputs, upstreams = case.tensors(subject, cell.dtype, cell.device)
     with torch.no_grad():
         got = run(subject.op, inputs, upstreams)
     true = _autograd(subject, cell, case, "float64", "cpu")
-    own = subject.bounds(case.all, cell.sizes, "float64").errors
+    noise = own_noise(lambda d: _autograd(subject, cell, case, d, "cpu"), true)
     beside, dtype = same_dtype(cell, lambda d, device: _autograd(subject, cell, case, d, device))
     for name, gradient in got.gradients.items():
         if wrong := placement(name, gradient, true[name], true[name].shape, cell):
             yield cell.result(name, "fail", wrong)
             continue
-        made = compare(to_numpy(gradient), to_numpy(true[name]), case.bounds.errors[name] + own[name])
+        allowed = case.bounds.errors[name] + case.exact.errors[name] + noise[name]
+        made = compare(to_numpy(gradient), to_numpy(true[name]), allowed)
         note = "; ".join(p for p in (beside(name, gradient, dtype), _overflow(cell, case, got)) if p)
         yield judge(cell, name, made, case, note)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
+from typing import Any
 
 from symderive.check.cells import Cell
 from symderive.check.results import CheckResult
@@ -11,22 +11,39 @@ from symderive.check.subject import Subject
 from symderive.spec import syntax
 from symderive.spec.format import to_text
 
-
-def check_claims(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
-    """One row for each side of each claim."""
-    if importlib.util.find_spec("symderive.claims") is None:
-        for claim in subject.spec.claims:
-            text = to_text(claim)
-            yield CheckResult("claim", _target(claim), "skip", line=claim.span.line, text=text, detail=NOT_YET)
-        return
-    from symderive.claims import check_claims as judge  # type: ignore[import-not-found,unused-ignore]
-
-    yield from judge(subject.spec, subject.derivation, seed=cell.seed)
-
-
 NOT_YET = "judging claims is not available yet"
 
 
-def _target(claim: syntax.Statement) -> str:
+def check_claims(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
+    """One row for each side of each claim. Only a right one passes."""
+    if not subject.spec.claims:
+        return
+    try:
+        from symderive.claims import check_claims as judge
+    except ImportError:
+        yield from (_unjudged(claim) for claim in subject.spec.claims)
+        return
+    for judged in judge(subject.spec):
+        yield claim_row(judged)
+
+
+def claim_row(judged: Any) -> CheckResult:
+    """A :class:`symderive.claims.ClaimResult` as a row of results."""
+    diagnosis = judged.diagnosis.document() if judged.diagnosis else None
+    return CheckResult(
+        "claim",
+        judged.target,
+        "pass" if judged.ok else "fail",
+        detail=judged.detail,
+        verdict=judged.verdict,
+        diagnosis=diagnosis,
+        line=judged.line,
+        text=judged.text,
+        side=judged.side,
+    )
+
+
+def _unjudged(claim: syntax.Statement) -> CheckResult:
     left = claim.left
-    return left.tensor if isinstance(left, syntax.Access) else getattr(left, "id", to_text(left))
+    target = left.tensor if isinstance(left, syntax.Access) else to_text(left)
+    return CheckResult("claim", target, "skip", line=claim.span.line, text=to_text(claim), detail=NOT_YET)

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from symderive.check import sizes as sizing
 from symderive.check.cells import Case, Cell, compare, draw, judge, make_case, placement
-from symderive.check.devices import to_numpy
-from symderive.check.ops import run
+from symderive.check.devices import to_numpy, to_torch
+from symderive.check.ops import OpError, run
 from symderive.check.results import CheckResult
 from symderive.check.sample import Draw, draw_inputs, draw_upstreams
 from symderive.check.subject import Subject
 from symderive.check.truth import Truth
+from symderive.errors import SymderiveError
 
 
 def transposed(x: Tensor) -> Tensor:
@@ -124,6 +125,30 @@ def _degenerate(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
 
 
 def _at_sizes(subject: Subject, cell: Cell, target: str) -> CheckResult:
+    """One row. Where PyTorch's own op refuses the sizes, so may this one."""
+    try:
+        return _compared(subject, cell, target)
+    except OpError as error:
+        refusal = _refusal(subject, cell)
+        return cell.result(target, "skip" if refusal else "fail", refusal or str(error))
+
+
+def _refusal(subject: Subject, cell: Cell) -> str:
+    """What the reference says to these sizes; empty where it takes them, or there is none."""
+    if subject.reference is None:
+        return ""
+    rng = cell.rng()
+    point = draw_inputs(subject.spec, cell.sizes, Draw(rng)) | draw_upstreams(subject.spec, cell.sizes, Draw(rng))
+    inputs = [to_torch(point[i.name], cell.dtype, cell.device) for i in subject.spec.inputs]
+    upstreams = [to_torch(point[n], cell.dtype, cell.device) for n in subject.upstreams]
+    try:
+        run(subject.reference_op(cell.sizes), inputs, upstreams)
+    except (OpError, SymderiveError) as error:
+        return f"PyTorch's own op does not take this size: {error}"
+    return ""
+
+
+def _compared(subject: Subject, cell: Cell, target: str) -> CheckResult:
     rng = cell.rng()
     case = make_case(
         subject,

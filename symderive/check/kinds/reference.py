@@ -8,7 +8,7 @@ import torch
 
 from symderive.check.cells import Case, Cell, compare, draw, judge, placement
 from symderive.check.devices import to_numpy
-from symderive.check.kinds.same import same_dtype
+from symderive.check.kinds.same import own_noise, same_dtype
 from symderive.check.ops import named, run_forward
 from symderive.check.results import CheckResult
 from symderive.check.subject import Subject
@@ -27,13 +27,14 @@ def check_reference(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
     with torch.no_grad():
         outputs, _ = run_forward(subject.op, inputs)
     true = _reference(subject, cell, case, "float64", "cpu")
-    own = subject.bounds(case.all, cell.sizes, "float64").errors
+    noise = own_noise(lambda dtype: _reference(subject, cell, case, dtype, "cpu"), true)
     beside, note = same_dtype(cell, lambda dtype, device: _reference(subject, cell, case, dtype, device))
     for name, got in outputs.items():
         if wrong := placement(name, got, true[name], true[name].shape, cell):
             yield cell.result(name, "fail", wrong)
             continue
-        made = compare(to_numpy(got), to_numpy(true[name]), case.bounds.errors[name] + own[name])
+        allowed = case.bounds.errors[name] + case.exact.errors[name] + noise[name]
+        made = compare(to_numpy(got), to_numpy(true[name]), allowed)
         yield judge(cell, name, made, case, beside(name, got, note))
 
 

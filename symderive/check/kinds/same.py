@@ -1,8 +1,8 @@
-"""How far the op is from PyTorch in the very dtype: reported beside the error against float64, and not judged."""
+"""PyTorch beside the op: how far it is in the very dtype, which is reported only, and how exact it is itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor
 from symderive.check.cells import Cell
 from symderive.check.devices import to_numpy
 from symderive.check.ops import OpError
+from symderive.check.rounding import ROUNDING
 from symderive.errors import SymderiveError
 
 Note = Callable[[str, Tensor, str], str]
@@ -40,3 +41,23 @@ def same_dtype(cell: Cell, compute: Compute) -> tuple[Note, str]:
         return f"{finite.max() if finite.size else 0:.2g} from PyTorch in {dtype}"
 
     return note, used
+
+
+def own_noise(compute: Callable[[str], dict[str, Tensor]], true: Mapping[str, Tensor]) -> dict[str, float]:
+    """What PyTorch's own float64 results may be off by, in the way in which the reference happens to compute.
+
+    That is measured: by what it is off by in float32, the largest of all entries, scaled to float64's roundoff, and
+    twice that, as one sample of rounding errors may be luckier than another.
+    """
+    scale = 2 * ROUNDING["float64"].unit / ROUNDING["float32"].unit
+    try:
+        single = compute("float32")
+    except (OpError, SymderiveError):
+        return dict.fromkeys(true, 0.0)
+    found = {}
+    for name, tensor in true.items():
+        with np.errstate(all="ignore"):
+            apart = np.abs(to_numpy(single[name]).astype(np.float64) - to_numpy(tensor).astype(np.float64))
+        finite = apart[np.isfinite(apart)]
+        found[name] = float(finite.max(initial=0.0)) * scale
+    return found

@@ -42,14 +42,18 @@ def _masked(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return np.where(hidden, -np.inf, values)
 
 
-PATTERNS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+Fill = Callable[[np.random.Generator, "tuple[int, ...]"], np.ndarray]
+
+PATTERNS: dict[str, Fill] = {
     "1e3 and -1e3": lambda rng, shape: _either(rng, shape, 1000.0),
     "zeros": lambda rng, shape: np.zeros(shape),
     "ties": lambda rng, shape: np.full(shape, 2.0),
-    "saturated (40, -40)": lambda rng, shape: _either(rng, shape, 40.0),
-    "-inf masks": _masked,
+    "40 and -40": lambda rng, shape: _either(rng, shape, 40.0),
 }
 """What is put into every real input that the spec leaves free."""
+
+MASK = "-inf in "
+"""The pattern of one input with -inf among its entries, the others as they are drawn."""
 
 CONSTRAINED = frozenset({"unit", "binary", "one_hot", "simplex", "symmetric", "spd"})
 
@@ -60,7 +64,7 @@ def check_stability(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
         yield cell.result("gradients", "skip", "too many terms to evaluate with many digits, even at small sizes")
         return
     totals: dict[str, Total] = {}
-    for pattern in PATTERNS:
+    for pattern in (*PATTERNS, *(MASK + n for n in subject.spec.wrt)):
         for target, made in _pattern(subject, cell, pattern).items():
             totals[target] = totals.get(target, Total()).with_(pattern, made)
     for target, total in totals.items():
@@ -101,21 +105,25 @@ def extreme_inputs(spec: model.Spec, cell: Cell, pattern: str) -> dict[str, np.n
     """A point after a pattern; inputs that the spec constrains are drawn as it says, ranges give their ends."""
     rng = cell.rng(pattern)
     point = sample.draw_inputs(spec, cell.sizes, sample.Draw(rng))
+    masked = pattern.removeprefix(MASK) if pattern.startswith(MASK) else ""
     for tensor in spec.inputs:
-        if not tensor.is_real or CONSTRAINED & set(tensor.assume):
+        if not tensor.is_real or CONSTRAINED & set(tensor.assume) or (masked and tensor.name != masked):
             continue
         shape = point[tensor.name].shape
         if tensor.range:
             low, high = (float(v) for v in tensor.range)
             point[tensor.name] = low + (high - low) * rng.integers(0, 2, shape)
-            continue
-        values = PATTERNS[pattern](rng, shape)
-        if {"positive", "nonnegative"} & set(tensor.assume):
-            values = np.abs(values) + (1e-3 if "positive" in tensor.assume else 0.0)
-        if "nonzero" in tensor.assume:
-            values = np.where(values == 0, 1.0, values)
-        point[tensor.name] = values
+        elif not (masked and tensor.assume):
+            fill = _masked if masked else PATTERNS[pattern]
+            point[tensor.name] = _allowed(tensor, fill(rng, shape))
     return point
+
+
+def _allowed(tensor: model.Input, values: np.ndarray) -> np.ndarray:
+    """Values of a pattern under the assumptions that there are about signs."""
+    if {"positive", "nonnegative"} & set(tensor.assume):
+        values = np.abs(values) + (1e-3 if "positive" in tensor.assume else 0.0)
+    return np.where(values == 0, 1.0, values) if "nonzero" in tensor.assume else values
 
 
 def _pattern(subject: Subject, cell: Cell, pattern: str) -> dict[str, Comparison]:
@@ -123,22 +131,41 @@ def _pattern(subject: Subject, cell: Cell, pattern: str) -> dict[str, Comparison
     point = extreme_inputs(subject.spec, cell, pattern)
     upstreams = sample.draw_upstreams(subject.spec, cell.sizes, sample.Draw(cell.rng("upstream")))
     case = make_case(subject, cell, point, upstreams, steady=True)
+    if pattern.startswith(MASK) and not _is_mask(subject.spec, case):
+        return dict.fromkeys(subject.spec.outputs + subject.gradients, NOTHING)
     inputs, given = case.tensors(subject, cell.dtype, cell.device)
     with torch.no_grad():
         got = run(subject.op, inputs, given).targets
-    true = true_values(subject, cell, case)
+    true = true_values(subject, cell, case, formula=pattern.startswith(MASK))
     return {
         n: stable(to_numpy(t).astype(np.float64), true[n], case.bounds.errors[n], cell.dtype) for n, t in got.items()
     }
 
 
-def true_values(subject: Subject, cell: Cell, case: Case) -> dict[str, np.ndarray]:
-    """Outputs and gradients with forty digits, rounded to float64 once. They are those of every dtype of one seed."""
+NOTHING = Comparison(0.0, 0.0, 0, 0, 0)
+"""Nothing was judged."""
+
+
+def _is_mask(spec: model.Spec, case: Case) -> bool:
+    """Whether -inf hides entries: every tensor of the forward is a number or -inf, none inf or NaN."""
+    values = [case.exact.values[n] for n in spec.shapes if n in case.exact.values]
+    return not any(np.isnan(v).any() or np.isposinf(v).any() for v in values)
+
+
+def true_values(subject: Subject, cell: Cell, case: Case, formula: bool = False) -> dict[str, np.ndarray]:
+    """Outputs and gradients with forty digits, rounded to float64 once.
+
+    With ``formula`` a gradient counts as finite only where its index form is, too: 0 times -inf has no value there.
+    """
     exact = {n: exactly(a) for n, a in case.all.items()}
     truth = Truth(subject.spec, subject.equations, exact, cell.sizes, EXACT)
     outputs = {n: as_floats(truth.whole(n)) for n in subject.spec.outputs}
-    gradients = true_gradients(subject.spec, exact, exact, cell.sizes, EXACT)
-    return outputs | {n: as_floats(g) for n, g in gradients.items()}
+    slopes = true_gradients(subject.spec, exact, exact, cell.sizes, EXACT)
+    gradients = {n: as_floats(g) for n, g in slopes.items()}
+    if formula:
+        for name, gradient in gradients.items():
+            gradients[name] = np.where(np.isfinite(as_floats(truth.whole(name))), gradient, np.nan)
+    return outputs | gradients
 
 
 def stable(got: np.ndarray, true: np.ndarray, bound: np.ndarray, dtype: str) -> Comparison:
