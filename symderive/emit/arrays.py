@@ -16,7 +16,7 @@ from sympy import Expr, S, Symbol
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, method
 from symderive.lower import plan as p
-from symderive.lower.shapes import ROWS, has_batch
+from symderive.lower.shapes import ROWS, has_batch, plain
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.sizes import BATCH_SIZE
 
@@ -38,6 +38,19 @@ class OneHot(p.Node):
 
     def _infer(self) -> tuple[p.Shape, p.Kind]:
         return (*self.index.shape, self.classes), "real"
+
+
+@dataclass(frozen=True)
+class Summed(p.Node):
+    """An einsum whose operands all have batch axes, which it sums. A plan flattens them first."""
+
+    terms: tuple[str, ...]
+    output: str
+    operands: tuple[p.Node, ...]
+
+    def _infer(self) -> tuple[p.Shape, p.Kind]:
+        extents = dict(zip("".join(self.terms), (e for o in self.operands for e in plain(o.shape)), strict=True))
+        return tuple(extents[c] for c in self.output), "real"
 
 
 def array_form(plan: p.Plan, target: str | None = None) -> str | None:
@@ -153,10 +166,10 @@ class ArrayPrinter(Printer):
         """``.expand``, without batch axes."""
         if isinstance(node.value, p.Scalar):
             return self.full(p.Full(node.shape, node.value.value))
-        if has_batch(node.shape):
+        if has_batch(node.shape) and not node.value.has_batch:
             raise NoArrayFormError("the batch axes' extents")
-        if node.value.shape == ():
-            return self.write(p.Map("mul", (node.value, p.Full(node.shape, S.One))))
+        if node.value.shape == () or node.value.has_batch:
+            return self.write(p.Map("mul", (node.value, p.Full(plain(node.shape), S.One))))
         return method(self.write(node.value), "expand", *self.extents(node.shape))
 
     def flip(self, node: p.Flip) -> Text:
@@ -211,15 +224,32 @@ class ArrayPrinter(Printer):
         return self.write(placed if node.base is None else p.Map("add", (node.base, placed)))
 
     def index_add(self, node: p.IndexAdd) -> Text:
-        """``one_hot(t, V).T @ dy``."""
-        index = node.indices[0]
-        if index is None or len(index.shape) != 1 or has_batch(index.shape) or any(node.indices[1:]):
-            raise NoArrayFormError("several index arrays")
-        if len(node.source.shape) > 2:
-            raise NoArrayFormError("a scatter of matrices")
-        marks = p.Permute(OneHot(index, node.shape[0]), (-1, -2))
-        placed = p.MatMul(marks, node.source)
+        """``one_hot(t, V).T @ dy`` along the first axis, ``dy @ one_hot(t, V)`` along the last."""
+        placed = self._placed(node)
         return self.write(placed if node.base is None else p.Map("add", (node.base, placed)))
+
+    def _placed(self, node: p.IndexAdd) -> p.Node:
+        places = [(n - len(node.indices), i) for n, i in enumerate(node.indices) if i is not None]
+        axis, index = places[0]
+        marks = OneHot(index, node.shape[axis])
+        first, last = axis == -len(node.shape), axis == -1
+        if len(places) > 1 or not (first or (last and len(index.shape) == 1)):
+            raise NoArrayFormError("places along several axes")
+        if not first:
+            return p.MatMul(node.source, marks)
+        if len(marks.shape) == 2 and len(node.source.shape) <= 2 and not index.has_batch:
+            return p.MatMul(p.Permute(marks, (-1, -2)), node.source)
+        letters = string.ascii_lowercase
+        own, after = letters[: index.rank], letters[index.rank : len(node.source.shape) - has_batch(node.source.shape)]
+        terms = (f"{own}z", f"{own}{after}")
+        if index.has_batch:
+            return Summed(terms, f"z{after}", (marks, node.source))
+        return p.Einsum(f"{terms[0]},{terms[1]}->z{after}", (marks, node.source))
+
+    def summed(self, node: Summed) -> Text:
+        """An ``einsum`` that sums over the batch axes."""
+        pairs = zip(node.terms, node.operands, strict=True)
+        return self._contraction([(f"...{t}", o) for t, o in pairs], node.output)
 
     # --- reductions
 

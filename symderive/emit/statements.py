@@ -91,8 +91,11 @@ class Writer:
 
     def _part(self, node: p.Node) -> p.Node | None:
         """The part of a long expression to name: the longest that leaves at least a third of it."""
-        whole = len(self.printer.write(node).text)
-        parts = {c: len(self.printer.write(c).text) for c in p.walk(node) if c is not node and not is_trivial(c)}
+        inner = [
+            c for c in p.walk(node) if c is not node and not is_trivial(c) and not isinstance(c, self.printer.alone)
+        ]
+        parts = {c: len(self.printer.write(c).text) for c in inner}
+        whole = max(map(len, self.printer.statement("", node)))
         fitting = {c: size for c, size in parts.items() if 12 < size <= max(whole * 2 // 3, 12)}
         return max(fitting, key=lambda c: fitting[c], default=None)
 

@@ -37,7 +37,7 @@ from symderive.lower.plan import (
 )
 from symderive.spec.sizes import size
 
-N, K, J, C, D, M, V, T, O, R, H = map(size, ("N", "K", "J", "C", "D", "M", "V", "T", "O", "R", "H"))
+N, K, J, C, D, M, V, T, R, H, OUT = map(size, ("N", "K", "J", "C", "D", "M", "V", "T", "R", "H", "O"))
 
 
 def add(a: Node, b: Node) -> Node:
@@ -260,7 +260,7 @@ def attention():
 def conv1d():
     s, q, d = Integer(2), Integer(1), Integer(2)
     out = floor((T + 2 * q - d * (R - 1) - 1) / s) + 1
-    x, w, b, dy = Ref("x", (N, C, T)), Ref("w", (O, C, R)), Ref("b", (O,)), Ref("dy", (N, O, out))
+    x, w, b, dy = Ref("x", (N, C, T)), Ref("w", (OUT, C, R)), Ref("b", (OUT,)), Ref("dy", (N, OUT, out))
     window = Window((s,), (q,), (d,))
     return case(
         "conv1d",

@@ -131,3 +131,9 @@ def test_modules_import_nothing_else():
     for make in CASES.values():
         assert "numpy" not in write_module(make().op, "torch")
         assert "torch" not in write_module(make().op, "numpy").replace("torch.nn", "")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", CASES)
+def test_module_text(name, library, golden):
+    golden(f"emit/{name}_{library}.txt", write_module(CASES[name]().op, library))

@@ -1,0 +1,76 @@
+"""Array form: what textbooks print, and what the language's own interpreter reads back with the same value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symderive.check.arrays import Interpreter
+from symderive.check.arrays_exact import ExactArrays
+from symderive.check.floats import FLOAT
+from symderive.emit.arrays import array_form
+from symderive.lower import plan as p
+from symderive.lower.execute import execute
+from symderive.spec.parse import parse_statements
+from tests.emit.plans import CASES
+from tests.emit.test_nodes import EXPRESSIONS, SIZES, batches, inputs_of, plan_of
+
+TEXTBOOK = {
+    "linear": {"dx": "dx = dy @ W", "dW": "dW = dy.T @ x", "db": "db = dy.sum(0)"},
+    "linear_batch": {"dx": "dx = dy @ W", "dW": 'dW = einsum("...j,...k->jk", dy, x)'},
+    "relu": {"dx": "dx = where(x > 0, dy, 0)"},
+    "softmax": {"dz": "dz = y * (dy - (dy * y).sum(-1, keepdim=True))"},
+    "cross_entropy": {"dz": "dz = softmax(z, -1) * (dL / N) - dL / N * one_hot(t, C)"},
+    "layer_norm": {
+        "dgamma": "dgamma = (dy * xhat).sum(...)",
+        "dbeta": "dbeta = dy.sum(...)",
+        "dx": "dxhat = dy * gamma\ndx = rstd[..., None] * "
+        "(dxhat - dxhat.mean(-1, keepdim=True) - xhat * (dxhat * xhat).mean(-1, keepdim=True))",
+    },
+    "attention": {
+        "dV": "dV = P.T @ dO",
+        "dQ": "dP = dO @ V.T\ndS = P * (dP - (dP * P).sum(-1, keepdim=True))\ndQ = dS @ K * scale",
+    },
+    "conv1d": {"dx": None, "dw": None, "db": "db = dy.sum((0, 2))"},
+    "embedding": {"dE": "dE = one_hot(t, V).T @ dy"},
+}
+
+WITHOUT = (
+    *("pad", "place", "unfold", "conv", "scan", "reshape_batch", "diagonal_batch", "diag_embed_batch"),
+    *("gather_rows", "index_add_middle", "index_add_two", "index_add_batch"),
+)
+"""The beginnings of the names of expressions that array form may leave out."""
+
+
+@pytest.mark.parametrize(("name", "target"), [(n, t) for n, forms in TEXTBOOK.items() for t in forms])
+def test_array_form_is_the_textbooks(name, target):
+    assert array_form(CASES[name]().op.backward, target) == TEXTBOOK[name][target]
+
+
+READ_BACK = [n for n, e in EXPRESSIONS.items() if array_form(plan_of(e)) is not None]
+
+
+def test_most_operations_have_an_array_form():
+    left_out = [n for n in EXPRESSIONS if n not in READ_BACK and not any(n.startswith(w) for w in WITHOUT)]
+    assert left_out == []
+
+
+@pytest.mark.parametrize("name", READ_BACK)
+def test_array_form_reads_back(name):
+    plan = plan_of(EXPRESSIONS[name])
+    text = array_form(plan)
+    for batch in batches(plan):
+        inputs = inputs_of(plan, SIZES | {"...": batch})
+        tensors = {n: np.array(a.tolist(), dtype=object).reshape(a.shape) for n, a in inputs.items()}
+        interpreter = Interpreter(ExactArrays(FLOAT), tensors, SIZES, {}, len(batch))
+        (statement,) = parse_statements(text)
+        got = np.array(interpreter.evaluate(statement.right), dtype=float)
+        expected = execute(plan, inputs)["out"]
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-11, err_msg=text)
+
+
+def test_helpers_that_a_gradient_does_not_need_are_left_out():
+    x = p.Ref("x", ())
+    plan = p.Plan("two", (x,), (p.Assign("a", p.Map("exp", (x,))), p.Assign("b", p.Map("neg", (x,)))), ("a", "b"))
+    assert array_form(plan, "b") == "b = -x"
+    assert array_form(plan) == "a = exp(x)\nb = -x"
