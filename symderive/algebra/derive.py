@@ -8,7 +8,8 @@ they explain are put into the equations that use them.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from sympy import Add, Expr, S
 
@@ -18,7 +19,7 @@ from symderive.algebra.deltas import guarded, solve
 from symderive.algebra.forward import prune, stable_program
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.nodes import Access, Index, Sum
-from symderive.algebra.program import Derivation, Equation, Gradient, Program
+from symderive.algebra.program import Derivation, Equation, Gradient, Program, Step
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.saved import choose_saved
 from symderive.algebra.simplify import simplify
@@ -43,14 +44,14 @@ def derive(spec: model.Spec) -> Derivation:
         forward.sizes,
         forward.constants,
     )
-    display = _display(forward, backward, sweep.upstreams)
+    one = _upstream_of_loss(forward, sweep.upstreams)
+    display = replace(backward, equations=tuple(replace(e, right=e.right.xreplace(one)) for e in backward.equations))
     backward, saved = choose_saved(forward, backward, sweep.upstreams)
-    gradients = {name: _gradient(name, display, story, letters, sweep, spec) for name in spec.wrt}
-    between = [e.tensor for e in display.equations if e.tensor in story.records and e.tensor[1:] not in gradients]
-    intermediate = {tensor: gradient_steps(tensor[1:], story, sweep, letters) for tensor in between}
+    telling = Told(display, story, sweep, letters, one)
+    gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}
     forward = prune(forward, {*forward.outputs, *saved})
     display = replace(display, inputs=backward.inputs)
-    return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, intermediate)
+    return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling)
 
 
 def spec_letters(spec: model.Spec, program: Program) -> Letters:
@@ -86,7 +87,8 @@ class Sweep:
         self.wrt = wrt
         self.letters = letters
         named = Knowledge(forward, named=True)
-        self.knowledge = (Knowledge(forward, solve=False), Knowledge(forward), *([named] if named.solves_named else []))
+        plain, solved = Knowledge(forward, solve=False), Knowledge(forward)
+        self.knowledge = (plain, *([solved] if solved.solves else []), *([named] if named.solves_named else []))
         self.needed = self._needed()
         self.upstreams = tuple(f"d{o}" for o in forward.outputs)
         self.contributions: dict[str, list[tuple[Equation, Occurrence, Expr]]] = {t: [] for t in self.needed}
@@ -167,31 +169,50 @@ class Sweep:
         story.add(Equation(name, place, trail.expression), tensor, received, trail)
 
 
-def _display(forward: Program, backward: Program, upstreams: tuple[str, ...]) -> Program:
-    """The backward as formulas print it: a sole scalar output's upstream is 1."""
+def _upstream_of_loss(forward: Program, upstreams: tuple[str, ...]) -> dict[Expr, Expr]:
+    """Formulas print the upstream of a sole scalar output as 1."""
     if len(forward.outputs) != 1 or forward.shapes[forward.outputs[0]]:
-        return backward
-    one = {Access(upstreams[0]): S.One}
-    equations = tuple(replace(e, right=e.right.xreplace(one)) for e in backward.equations)
-    return replace(backward, equations=equations)
+        return {}
+    return {Access(upstreams[0]): S.One}
 
 
-def _gradient(
-    name: str, display: Program, story: Story, letters: Letters, sweep: Sweep, spec: model.Spec
-) -> Gradient:
-    tensor = f"d{name}"
-    equations = _needed_by(tensor, display)
-    own = equations[-1]
-    read = set().union(*(tensors(e.right) for e in equations))
-    saves = tuple(t for t in sweep.forward.shapes if t in read)
-    steps = gradient_steps(name, story, sweep, letters)
-    return Gradient(name, tensor, equations, statement(own, letters), steps, saves, own.right is S.Zero)
+@dataclass(frozen=True)
+class Told:
+    """Tells of every adjoint of a derivation how it came about: see :class:`symderive.algebra.program.Telling`."""
 
+    display: Program
+    story: Story
+    sweep: Sweep
+    letters: Letters
+    one: dict[Expr, Expr]
 
-def _needed_by(tensor: str, program: Program) -> tuple[Equation, ...]:
-    wanted, result = {tensor}, []
-    for equation in reversed(program.equations):
-        if equation.tensor in wanted:
-            result.append(equation)
-            wanted |= tensors(equation.right)
-    return tuple(reversed(result))
+    @cached_property
+    def equations(self) -> dict[str, Equation]:
+        """The displayed equations by name."""
+        return {e.tensor: e for e in self.display.equations}
+
+    def needed(self, tensor: str) -> tuple[Equation, ...]:
+        """The backward equations that the adjoint needs, its own last."""
+        wanted, result = {tensor}, []
+        for equation in reversed(self.display.equations):
+            if equation.tensor in wanted:
+                result.append(equation)
+                wanted |= tensors(equation.right)
+        return tuple(reversed(result))
+
+    def statement(self, tensor: str) -> syntax.Statement:
+        """Its equation as syntax."""
+        return statement(self.equations[tensor], self.letters)
+
+    def steps(self, tensor: str) -> tuple[Step, ...]:
+        """The steps that lead to its equation."""
+        return gradient_steps(self.story.records[tensor], self.sweep, self.letters, self.one)
+
+    def reads(self, tensor: str) -> tuple[str, ...]:
+        """The forward tensors and inputs that its equations read."""
+        read = {name for e in self.needed(tensor) for name in tensors(e.right)} - self.equations.keys()
+        return tuple(t for t in self.letters.tensors if t in read)
+
+    def is_zero(self, tensor: str) -> bool:
+        """Whether it is identically zero."""
+        return self.equations[tensor].right is S.Zero

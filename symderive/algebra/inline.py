@@ -6,9 +6,9 @@ statistics collapse into three terms, while ``dP`` of an attention, a contractio
 
 from __future__ import annotations
 
-from sympy import Expr
+from sympy import Expr, Mul
 
-from symderive.algebra.nodes import Access, Pad, Sum, free_indices
+from symderive.algebra.nodes import Access, Condition, Eq, Pad, Sum, Where, free_indices
 from symderive.algebra.program import Equation
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.simplify import Trail, simplify
@@ -42,7 +42,7 @@ def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
         return True
     if any(_inside_pad(story.records[u].equation.right, name) for u in users):
         return False
-    if not _is_worth_a_try(helper, users, story, name):
+    if not _is_worth_a_try(helper, users, story):
         return False
     trails: dict[str, Trail] = {}
     before = cost(helper.right) + EQUATION_COST
@@ -52,7 +52,7 @@ def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
         trails[user] = simplify(_put(right, helper), known)
         before += cost(right)
         after += cost(trails[user].expression)
-    if after >= before or _nests_contraction(helper, trails, story):
+    if after > before or (after == before and not _is_alias(helper.right)) or _nests_contraction(helper, trails, story):
         return False
     for user, trail in trails.items():
         story.inline(helper, user, trail)
@@ -60,14 +60,37 @@ def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
     return True
 
 
-def _is_worth_a_try(helper: Equation, users: list[str], story: Story, name: str) -> bool:
-    """Whether putting it in could pay at all: a big helper that many places read can only get dearer."""
-    places = sum(sum(1 for a in _accesses(story.records[u].equation.right) if a.tensor == name) for u in users)
-    return places == 1 or cost(helper.right) * (places - 1) <= 60 and len(users) <= 4
+def _is_worth_a_try(helper: Equation, users: list[str], story: Story) -> bool:
+    """Whether putting it in could pay at all, told before the work of simplifying its users is done.
+
+    A helper that is read in several places pays only if its factors can meet others there: a plain product or mask of
+    tensors cannot. A contraction pays only where a user does nothing else with it, or has deltas to collapse it.
+    """
+    rights = [story.records[u].equation.right for u in users]
+    places = sum(1 for right in rights for a in right.atoms(Access) if a.tensor == helper.tensor)
+    if any(is_contraction(s) for s in helper.right.atoms(Sum)):
+        deltas = any(r.atoms(Eq) for r in rights) or helper.right.atoms(Eq)
+        return bool(deltas) or (places == 1 and all(cost(r) <= EQUATION_COST for r in rights))
+    if places == 1 or _is_alias(helper.right) or not helper.right.atoms(Access):
+        return True
+    return len(users) <= 4 and cost(helper.right) * (places - 1) <= 60 and _can_meet(helper.right)
 
 
-def _accesses(expression: Expr) -> set[Access]:
-    return expression.atoms(Access)
+def _is_alias(right: Expr) -> bool:
+    """Whether it only gives another name, or a number's multiple, of one tensor."""
+    return isinstance(right.as_coeff_Mul()[1], Access)
+
+
+def _can_meet(right: Expr) -> bool:
+    """Whether it is more than a product or a mask of tensors."""
+    return not all(isinstance(n, Access | Where | Condition | Mul) or not n.args for n in _nodes(right))
+
+
+def _nodes(expression: Expr) -> list[Expr]:
+    """The nodes of an expression, conditions and index positions left out."""
+    if isinstance(expression, Access | Condition) or not expression.args:
+        return [expression]
+    return [expression, *(n for a in expression.args if isinstance(a, Expr) for n in _nodes(a))]
 
 
 def _put(expression: Expr, helper: Equation) -> Expr:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
 
 from sympy import Expr, Rational
 
@@ -54,19 +56,55 @@ class Step:
 
 @dataclass(frozen=True)
 class Gradient:
-    """The gradient ``d<wrt>``. ``equations`` are the backward equations that it alone needs, its own last.
-
-    ``index`` is its own equation as syntax; ``saves`` are the forward tensors and inputs that its formulas read.
-    ``zero`` says that the outputs do not depend on the input at all.
-    """
+    """The gradient ``d<wrt>``, in the form that formulas print. What it takes work to tell is worked out when asked."""
 
     wrt: str
     tensor: str
-    equations: tuple[Equation, ...]
-    index: syntax.Statement
-    steps: tuple[Step, ...]
-    saves: tuple[str, ...]
-    zero: bool = False
+    telling: Telling = field(repr=False)
+
+    @cached_property
+    def equations(self) -> tuple[Equation, ...]:
+        """The backward equations that it needs, its own last."""
+        return self.telling.needed(self.tensor)
+
+    @cached_property
+    def index(self) -> syntax.Statement:
+        """Its own equation as syntax."""
+        return self.telling.statement(self.tensor)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that lead to its equation."""
+        return self.telling.steps(self.tensor)
+
+    @cached_property
+    def saves(self) -> tuple[str, ...]:
+        """The forward tensors and inputs that its equations read."""
+        return self.telling.reads(self.tensor)
+
+    @property
+    def zero(self) -> bool:
+        """Whether the outputs do not depend on the input at all."""
+        return self.telling.is_zero(self.tensor)
+
+
+class Telling(Protocol):
+    """What can be told of an adjoint by its name."""
+
+    def needed(self, tensor: str) -> tuple[Equation, ...]:
+        """The backward equations that it needs, its own last."""
+
+    def statement(self, tensor: str) -> syntax.Statement:
+        """Its equation as syntax."""
+
+    def steps(self, tensor: str) -> tuple[Step, ...]:
+        """The steps that lead to its equation."""
+
+    def reads(self, tensor: str) -> tuple[str, ...]:
+        """The forward tensors and inputs that its equations read."""
+
+    def is_zero(self, tensor: str) -> bool:
+        """Whether it is identically zero."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +114,6 @@ class Derivation:
     ``forward`` is the program as it is computed: what the spec says, in stable form. ``backward.inputs`` are the
     upstreams ``d<output>`` and the ``saved`` tensors; its ``outputs`` are the gradients in the order of ``wrt``.
     ``display`` is ``backward`` as formulas print it: the upstream of a sole scalar output is 1.
-    ``intermediate`` has the steps to each gradient of an intermediate tensor, ``dy``, by its name.
     """
 
     spec: model.Spec
@@ -86,4 +123,10 @@ class Derivation:
     upstreams: tuple[str, ...]
     saved: tuple[str, ...]
     gradients: Mapping[str, Gradient]
-    intermediate: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    telling: Telling = field(repr=False)
+
+    @cached_property
+    def intermediate(self) -> dict[str, tuple[Step, ...]]:
+        """The steps to each gradient of an intermediate tensor, ``dy``, by its name."""
+        own = {g.tensor for g in self.gradients.values()}
+        return {e.tensor: self.telling.steps(e.tensor) for e in self.display.equations if e.tensor not in own}

@@ -106,7 +106,7 @@ class Knowledge:
     def __init__(self, program: Program, solve: bool = True, named: bool = False) -> None:
         """``solve`` reads products backwards for an unnamed sum in them, ``named`` also for a named tensor."""
         self.program = program
-        self.solves_named = False
+        self.solves = self.solves_named = False
         self.equations = {e.tensor: e for e in program.equations}
         self._by_head: dict[tuple[type, str], list[Definition]] = {}
         self._sums: dict[tuple[str, int], Expr | None] = {}
@@ -144,6 +144,7 @@ class Knowledge:
             others = {b: e for b, e in parts.items() if b is not unnamed[0]}
             if all(self._never_zero(b, e) for b, e in others.items()):
                 if (solve or not others or not unnamed[0].is_Add) and indices <= unnamed[0].atoms(Index):
+                    self.solves = self.solves or bool(others and unnamed[0].is_Add)
                     yield Definition(indices, unnamed[0], product(1 / number, {b: -e for b, e in others.items()} | {name: S.One}))
                     return
             yield Definition(indices, right, name)

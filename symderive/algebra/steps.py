@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sympy import Add, Expr, Mul, S
+from sympy import Add, Expr, Mul
 
 from symderive.algebra.adjoint import Occurrence
+from symderive.algebra import nodes
 from symderive.algebra.nodes import Eq, Index, Sum
 from symderive.algebra.program import Equation, Step
 from symderive.algebra.simplify import Change, Trail
@@ -59,9 +61,11 @@ class Story:
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._users: dict[str, set[str]] = {}
+        self._order: dict[str, int] = {}
 
     def add(self, equation: Equation, tensor: str, received: list[Received], trail: Trail) -> None:
         """A new adjoint."""
+        self._order[equation.tensor] = len(self._order)
         changes = [(c, "") for c in trail.changes]
         self.records[equation.tensor] = Record(equation, tensor, received, changes)
         self._link(equation)
@@ -77,7 +81,7 @@ class Story:
 
     def users(self, name: str) -> list[str]:
         """The adjoints that read another."""
-        return [u for u in self.records if u in self._users.get(name, ())]
+        return sorted((u for u in self._users.get(name, ()) if u in self.records), key=self._order.__getitem__)
 
     def drop(self, name: str) -> None:
         """Nothing reads this adjoint any more."""
@@ -97,34 +101,34 @@ class Story:
         self._link(record.equation)
 
 
-def gradient_steps(name: str, story: Story, sweep: Sweep, letters: Letters) -> tuple[Step, ...]:
-    """The derivation of ``d<name>`` as a person would follow it."""
-    return tuple(_steps(story.records[f"d{name}"], sweep, letters))
+def gradient_steps(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Expr]) -> tuple[Step, ...]:
+    """The derivation of one adjoint as a person would follow it; ``one`` puts 1 for the upstream of a sole loss."""
+    return tuple(_steps(record, sweep, letters, one))
 
 
-def _steps(record: Record, sweep: Sweep, letters: Letters) -> Iterator[Step]:
+def _steps(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Expr]) -> Iterator[Step]:
     equation, tensor = record.equation, record.tensor
     if not record.received:
         final = statement(equation, letters)
         yield Step("zero", RULES["zero"].format(tensor=tensor), final, final)
         return
     users = dict.fromkeys(e.tensor for e, _, _ in record.received)
-    chain = _chain_rule(record, sweep, letters)
-    partial = _with_deltas(record, sweep, letters)
-    collapsed = statement(replace(equation, right=Add(*(raw for _, _, raw in record.received))), letters)
+    chain = _chain_rule(record, sweep, letters, one)
+    partial = _with_deltas(record, sweep, letters, one)
+    collapsed = statement(replace(equation, right=Add(*(raw for _, _, raw in record.received)).xreplace(one)), letters)
     yield Step("chain_rule", RULES["chain_rule"].format(users=" and ".join(users), tensor=tensor), chain, chain)
     yield Step("local_partial", RULES["local_partial"].format(tensor=tensor), chain, partial)
     if partial != collapsed:
         yield Step("delta", RULES["delta"], partial, collapsed)
     previous = collapsed
     for change, helper in record.changes:
-        after = statement(replace(equation, right=change.after), letters)
+        after = statement(replace(equation, right=change.after.xreplace(one)), letters)
         if after != previous:
             yield Step(change.rule, RULES[change.rule].format(helper=helper, tensor=tensor), previous, after)
             previous = after
 
 
-def _chain_rule(record: Record, sweep: Sweep, letters: Letters) -> Statement:
+def _chain_rule(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Expr]) -> Statement:
     """``dW[j, k] = sum[i, m](dy[i, m] * D(y[i, m], W[j, k]))``."""
     own = {i.name: i.extent for i in record.equation.indices}
     total: Node | None = None
@@ -139,17 +143,19 @@ def _chain_rule(record: Record, sweep: Sweep, letters: Letters) -> Statement:
         places = tuple(_place(n) for n in names)
         entry: Node = Access(user.tensor, places) if places else Name(user.tensor)
         adjoint = sweep.adjoint_of(user.tensor)
+        is_one = nodes.Access(adjoint) in one
         upstream: Node = Access(adjoint, places) if places else Name(adjoint)
         target_places = tuple(_place(i.name) for i in record.equation.indices)
         target: Node = Access(record.tensor, target_places) if target_places else Name(record.tensor)
-        term: Node = Binary("*", upstream, Call("D", (entry, target)))
+        partial = Call("D", (entry, target))
+        term: Node = partial if is_one else Binary("*", upstream, partial)
         if names:
             term = Binder("sum", tuple(names), None, term)
         total = term if total is None else Binary("+", total, term)
     left: Node = Access(record.equation.tensor, tuple(_place(i.name) for i in record.equation.indices))
     if not record.equation.indices:
         left = Name(record.equation.tensor)
-    return Statement(left, (total or Number(S.Zero),))
+    return Statement(left, (total or Number(Fraction(0)),))
 
 
 def _place(name: str) -> Node:
@@ -158,14 +164,14 @@ def _place(name: str) -> Node:
     return Batch() if name == BATCH else Name(name)
 
 
-def _with_deltas(record: Record, sweep: Sweep, letters: Letters) -> Statement:
+def _with_deltas(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Expr]) -> Statement:
     """The local partial derivatives written out, deltas and all."""
     parts = []
     for _, occurrence, _ in record.received:
         deltas = [_delta(p, f) for p, f in zip(record.equation.indices, occurrence.positions, strict=True)]
         parts.append(Sum.over(Mul(occurrence.adjoint, *deltas), _all_summed(occurrence)))
     writer = Writer(letters, {i.name: i.extent for i in record.equation.indices}, deltas=True)
-    return writer.statement(record.equation.tensor, record.equation.indices, Add(*parts))
+    return writer.statement(record.equation.tensor, record.equation.indices, Add(*parts).xreplace(one))
 
 
 def _delta(place: Index, position: Expr) -> Expr:

@@ -154,9 +154,10 @@ def substitute(expression: Expr, mapping: dict[Index, Expr]) -> Expr:
     return expression.xreplace(mapping)
 
 
-def tensors(expression: Expr) -> set[str]:
+@lru_cache(maxsize=65536)
+def tensors(expression: Expr) -> frozenset[str]:
     """The names of the tensors that it reads."""
-    return {a.tensor for a in expression.atoms(Access)}
+    return frozenset(a.tensor for a in expression.atoms(Access))
 
 
 @lru_cache(maxsize=65536)

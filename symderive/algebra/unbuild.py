@@ -6,8 +6,9 @@ neutral branch a condition of the reduction.
 
 from __future__ import annotations
 
+import itertools
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import singledispatchmethod
 
@@ -31,6 +32,7 @@ class Letters:
     def __init__(self, program: Program, taken: Iterable[str] = ()) -> None:
         self.by_extent: dict[Expr, list[str]] = {}
         self.axes: dict[tuple[str, int], str] = {}
+        self.tensors = tuple(program.shapes)
         self.taken = {*program.shapes, *program.sizes, *program.constants, *FUNCTIONS, *taken}
         for equation in program.equations:
             self._learn(equation)
@@ -55,13 +57,18 @@ class Letters:
         """A letter for an index of this extent that the equation does not use for anything else."""
         if extent == nodes.BATCH_SIZE:
             return BATCH
-        others = {n for e, names in self.by_extent.items() if e != extent for n in names}
-        own = [n for n in self.by_extent.get(extent, []) if n not in used]
-        fallback = [c for c in "ijklmnpqrstuvwabcdefgh" if c not in others] + list(string.ascii_lowercase)
-        for name in (*own, *fallback, *(f"{c}{n}" for n in range(1, 100) for c in "ijk")):
+        for name in itertools.chain(self.by_extent.get(extent, ()), self._unclaimed(extent), _LETTERS):
             if name not in used and name not in self.taken:
                 return name
         raise InternalError("no letter is left for an index")
+
+    def _unclaimed(self, extent: Expr) -> Iterator[str]:
+        """Usual letters that the author does not use for another extent."""
+        others = {n for e, names in self.by_extent.items() if e != extent for n in names}
+        return (c for c in "ijklmnpqrstuvwabcdefgh" if c not in others)
+
+
+_LETTERS = (*string.ascii_lowercase, *(f"{c}{n}" for n in range(1, 100) for c in "ijk"))
 
 
 def statement(equation: Equation, letters: Letters) -> Statement:
