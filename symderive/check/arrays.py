@@ -195,7 +195,9 @@ class Interpreter:
         return function(*own, *self.arguments(node.arguments), **self.keywords(node.keywords))
 
     def call(self, node: syntax.Call) -> Any:
-        """A function of the language."""
+        """A function of the language; ``pad`` is index form."""
+        if node.function == "pad" and self.index_form is not None:
+            return self.index_form(node)
         function = self.lookup("function", node.function, node.span)
         return function(*self.arguments(node.arguments), **self.keywords(node.keywords))
 

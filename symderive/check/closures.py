@@ -317,6 +317,12 @@ class Compiler:
         equal = self.domain.compare("==")
         return lambda e: int(equal(a(e), b(e)))
 
+    def tag(self, node: syntax.Call) -> Closure:
+        """The value, labelled for whoever looks for it in the record of a computation; no spec can write this."""
+        x, (_, label) = self.closure(node.arguments[0]), node.keywords[0]
+        tag = self.domain.tag
+        return lambda e: tag(x(e), label)
+
     def stop(self, node: syntax.Call) -> Closure:
         """``stop(x)``: the value, with no gradient."""
         x, stop = self.closure(node.arguments[0]), self.domain.stop
@@ -340,6 +346,7 @@ def definition_of(name: str) -> syntax.Node:
     return _DEFINITIONS[name]
 
 
+TAG = "~tag"
 _DEFINITIONS: dict[str, syntax.Node] = {}
 _ZERO = syntax.Number(Fraction(0))
 
@@ -351,6 +358,7 @@ _CALLS: dict[str, Callable[[Compiler, syntax.Call], Closure]] = {
     "clamp": Compiler.clamp,
     "delta": Compiler.delta,
     "stop": Compiler.stop,
+    TAG: Compiler.tag,
 }
 
 _BY_TYPE: dict[type[syntax.Node], Callable[[Compiler, Any], Closure]] = {

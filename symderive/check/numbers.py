@@ -74,6 +74,10 @@ class Domain:
         """What is stored as an entry of a tensor whose value is ``a``."""
         return a
 
+    def tag(self, a: Value, label: Any) -> Value:
+        """The same number, labelled where a domain keeps a record."""
+        return a
+
     def stop(self, a: Value) -> Value:
         """The same number, with no gradient."""
         return a

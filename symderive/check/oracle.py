@@ -33,6 +33,8 @@ def extent_of(expression: Expr | int, sizes: Mapping[str, int | tuple[int, ...]]
     """A size expression as a number; ``...`` is the product of its extents."""
     if isinstance(expression, int):
         return expression
+    if expression.is_Symbol and isinstance(known := sizes.get(expression.name), int):  # type: ignore[attr-defined]
+        return known
     values = {size(name): n for name, n in sizes.items() if isinstance(n, int)}
     values[BATCH_SIZE] = math.prod(batch_extents(sizes))
     return int(expression.xreplace({s: values[s] for s in expression.free_symbols}))
@@ -129,6 +131,12 @@ class Evaluator:
     def define(self, equation: model.Equation) -> None:
         """Add one more equation after the others."""
         self.equations[equation.tensor] = equation
+
+    def forget(self, tensor: str) -> None:
+        """Drop what is remembered of an input whose value changes."""
+        for memory in (self._flat, self._nested):
+            for key in [k for k in memory if k[0] == tensor]:
+                del memory[key]
 
     def arrays_by(self, hook: Callable[[syntax.Node], Any]) -> None:
         """Let ``hook`` compute what stands in array form inside index form."""

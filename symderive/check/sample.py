@@ -25,7 +25,7 @@ MARGIN = 1e-2
 """How far from kinks and poles a point should be; what comes nearest to it is taken where none is."""
 
 SCALES = (1.0, 3.0, 0.3, 10.0, 0.1)
-DENOMINATORS = (1, 2, 3, 4, 5, 7)
+DENOMINATORS = (1, 2, 4)  # dyadic, so that long sums keep short denominators
 
 
 @dataclass(frozen=True)

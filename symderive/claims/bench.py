@@ -1,0 +1,271 @@
+"""The sides of claims evaluated at one point, in index form, in array form or in both."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from symderive.check.arrays import ArrayError, Interpreter
+from symderive.check.arrays_exact import ExactArrays
+from symderive.check.objects import from_list, objects, shape_text
+from symderive.check.oracle import Evaluator, extent_of
+from symderive.claims.lines import ClaimError, Line, nearest
+from symderive.claims.ranges import Ranges
+from symderive.claims.world import JACOBIAN, World, is_jacobian
+from symderive.errors import Span, SymderiveError
+from symderive.spec import syntax
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A side of a claim and the truth at one point, entry by entry, as plain numbers of equal shape.
+
+    ``free`` are the indices of the axes, empty in array form.
+    """
+
+    claimed: np.ndarray
+    true: np.ndarray
+    free: tuple[str, ...] = ()
+
+
+class Bench:
+    """A world, and the helpers that lines have defined in it so far."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.tensors: dict[str, Any] = dict(world.known)
+        self.helpers: set[str] = set()
+        self.evaluator = Evaluator((), {}, world.sizes, world.base, world.constants)
+        self.evaluator.inputs = self.tensors
+        self.evaluator.arrays_by(self.array)
+        plain = {n: v for n, v in world.sizes.items() if isinstance(v, int)}
+        self.interpreter = Interpreter(
+            ExactArrays(world.base), self.tensors, plain, world.constants, world.batch, self.scalar
+        )
+        self.letters = _letters(world)
+
+    # What a line says
+
+    def sides(self, line: Line, node: syntax.Node) -> Sides:
+        """One side of a claim and the truth. Raises :class:`ClaimError` where it has no value of the right shape."""
+        true, indices = self.truth(line)
+        if line.indices is None:
+            claimed = self.plain_array(node)
+            if claimed.shape != true.shape:
+                message = f"its shape is {shape_text(claimed.shape)}, that of {line.name} is {shape_text(true.shape)}"
+                raise ClaimError("shape", message, node.span)
+            return Sides(claimed, self.world.plain(true))
+        free = free_names(indices)
+        ranges = self.ranges(free, node, [(indices, true.shape, line.name)])
+        claimed = self.world.plain(self.table(node, free, ranges))
+        if [i for i in map(label, indices) if i] == list(free) and len(free) == len(indices):
+            return Sides(claimed, self.world.plain(true), free)
+        return Sides(claimed, self.world.plain(self.table(_reader(indices, true), free, ranges, true)), free)
+
+    def truth(self, line: Line) -> tuple[np.ndarray, tuple[syntax.Node, ...]]:
+        """What the left side of a line is worth, with one axis for each of its indices, and those."""
+        if line.role == "jacobian":
+            name = self.rewritten(line.statement.left)
+            assert isinstance(name, syntax.Access | syntax.Name)
+            array = self.tensors[name.tensor if isinstance(name, syntax.Access) else name.id]
+        elif line.role == "helper":
+            array = self.tensors[line.name]
+        else:
+            array = self.tensors[line.name] if line.role == "gradient" else self.world.values[line.name]
+        if line.indices is None:
+            return objects(array), ()
+        return self.flat(line.name, array, line.indices), line.indices
+
+    def define(self, line: Line) -> None:
+        """Define the helper of a line by its first side."""
+        node = line.statement.sides[0]
+        if line.indices is None:
+            value: Any = objects(self.array(node))
+        else:
+            free = free_names(line.indices)
+            if len(free) != len(line.indices):
+                raise ClaimError("form", f"the left side of {line.name} holds each index once", line.statement.span)
+            value = self.table(node, free, self.ranges(free, node, []))
+        self.tensors[line.name] = value
+        self.helpers.add(line.name)
+        self.evaluator.forget(line.name)
+
+    def plain_array(self, node: syntax.Node) -> np.ndarray:
+        """An expression in array form, as plain numbers."""
+        return self.world.plain(objects(self.array(node)))
+
+    # Evaluation
+
+    def array(self, node: syntax.Node) -> Any:
+        """The value of an expression in array form."""
+        try:
+            return self.interpreter.evaluate(self.rewritten(node))
+        except ArrayError as error:
+            raise ClaimError("shape", error.message, _span(error)) from error
+        except SymderiveError as error:
+            raise ClaimError("name", _with_hint(error), _span(error)) from error
+
+    def scalar(self, node: syntax.Node) -> Any:
+        """The value of an expression in index form that has no free index."""
+        return self.table(node, (), self.ranges((), node, []))[()]
+
+    def table(
+        self, node: syntax.Node, free: Sequence[str], ranges: Mapping[str, int], local: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The values of an expression in index form over its free indices."""
+        if local is not None:
+            self.tensors[_LOCAL] = local
+            self.evaluator.forget(_LOCAL)
+        extents = [ranges[i] for i in free]
+        try:
+            closure = self.evaluator.expression(self.rewritten(node), ranges, free)
+            rest = [0] * (len(ranges) - len(free))
+            values = [closure([*at, *rest]) for at in itertools.product(*map(range, extents))]
+        except SymderiveError as error:
+            raise ClaimError("index", _with_hint(error), _span(error)) from error
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
+            raise ClaimError("index", str(error), node.span) from error
+        return from_list(values, extents)
+
+    def ranges(
+        self,
+        free: Sequence[str],
+        node: syntax.Node,
+        given: Sequence[tuple[Sequence[syntax.Node], Sequence[int], str]],
+    ) -> dict[str, int]:
+        """The extents of all indices of a side, the free ones first. Raises where a name or an index makes no sense."""
+        found = Ranges(self, free)
+        for indices, extents, name in given:
+            found.positions(indices, extents, name)
+        found.visit(self.rewritten(node))
+        return found.resolve()
+
+    def rewritten(self, node: syntax.Node) -> syntax.Node:
+        """The expression with every ``D(y[i], x[k])`` as an access to an array of derivatives."""
+        if not any(is_jacobian(n) for n in node.walk()):
+            return node
+        return map_nodes(node, self._jacobian)
+
+    def _jacobian(self, node: syntax.Node) -> syntax.Node:
+        if not isinstance(node, syntax.Call) or node.function != "D":
+            return node
+        y, x = node.arguments
+        for part in (y, x):
+            if not isinstance(part, syntax.Access | syntax.Name):
+                raise ClaimError("form", "D takes two entries, as in D(y[i], x[k])", node.span)
+        name = f"{JACOBIAN}{_tensor(y)}:{_tensor(x)}"
+        indices = (*_positions(y), *_positions(x))
+        if name not in self.tensors:
+            self.tensors[name] = self._derivatives(y, x, node.span)
+            self.evaluator.forget(name)
+        return syntax.Access(name, indices, span=node.span) if indices else syntax.Name(name, span=node.span)
+
+    def _derivatives(self, y: syntax.Node, x: syntax.Node, span: Span) -> np.ndarray:
+        numerator, denominator = _tensor(y), _tensor(x)
+        if numerator not in self.tensors:
+            raise ClaimError("name", f"there is no tensor {numerator}", span)
+        if denominator not in self.world.values or denominator in self.integers:
+            raise ClaimError("name", f"there is no tensor {denominator} to differentiate by", span)
+        array = self.world.jacobian(objects(self.tensors[numerator]), denominator)
+        if not _positions(y) and not _positions(x):
+            return array
+        upper = self.flat(numerator, objects(self.tensors[numerator]), _positions(y)).shape
+        lower = self.flat(denominator, self.world.values[denominator], _positions(x)).shape
+        return array.reshape(upper + lower)
+
+    @property
+    def integers(self) -> set[str]:
+        """The inputs that are not real."""
+        return {i.name for i in self.world.spec.inputs if not i.is_real}
+
+    def flat(self, name: str, array: Any, indices: Sequence[syntax.Node]) -> np.ndarray:
+        """A tensor with its batch axes as one, where its first index is ``...``. Raises where the ranks differ."""
+        array = objects(array)
+        if indices and isinstance(indices[0], syntax.Batch):
+            array = array.reshape(math.prod(array.shape[: self.world.batch]), *array.shape[self.world.batch :])
+        if array.ndim != len(indices):
+            axes = f"{array.ndim} {'axis' if array.ndim == 1 else 'axes'}"
+            raise ClaimError("shape", f"{name} has {axes}, and is given {len(indices)} indices")
+        return array
+
+    def suggestion(self, name: str) -> str:
+        """``; did you mean ...?``, or nothing."""
+        known = [*self.tensors, *self.world.sizes, *self.world.constants]
+        close = nearest(name, [n for n in known if not n.startswith((JACOBIAN, "~"))])
+        return f"; did you mean {close}?" if close else ""
+
+
+_LOCAL = "~truth"
+
+
+def _reader(indices: Sequence[syntax.Node], true: np.ndarray) -> syntax.Node:
+    return syntax.Access(_LOCAL, tuple(indices))
+
+
+def label(node: syntax.Node) -> str | None:
+    """The index that an index position is, if it is just one."""
+    if isinstance(node, syntax.Batch):
+        return syntax.BATCH
+    return node.id if isinstance(node, syntax.Name) else None
+
+
+def free_names(indices: Sequence[syntax.Node]) -> tuple[str, ...]:
+    """The indices on a left side, each once."""
+    names = [i for node in indices for i in _labels(node)]
+    return tuple(dict.fromkeys(names))
+
+
+def _labels(node: syntax.Node) -> Iterator[str]:
+    for inner in node.walk():
+        if (name := label(inner)) is not None:
+            yield name
+
+
+def _tensor(node: syntax.Node) -> str:
+    return node.tensor if isinstance(node, syntax.Access) else node.id if isinstance(node, syntax.Name) else ""
+
+
+def _positions(node: syntax.Node) -> tuple[syntax.Node, ...]:
+    return node.indices if isinstance(node, syntax.Access) else ()
+
+
+def _span(error: SymderiveError) -> Span | None:
+    return error.location.span if error.location else None
+
+
+def _with_hint(error: SymderiveError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
+
+
+def _letters(world: World) -> dict[str, int]:
+    """The extent of each index letter of the forward that has just one there."""
+    found: dict[str, set[Any]] = {}
+    for equation in world.spec.equations:
+        for name, extent in equation.ranges.items():
+            found.setdefault(name, set()).add(extent)
+    return {n: extent_of(next(iter(e)), world.sizes) for n, e in found.items() if len(e) == 1}
+
+
+def map_nodes(node: syntax.Node, change: Any) -> syntax.Node:
+    """The tree with ``change`` applied to every node, innermost first."""
+    parts = {}
+    for part in fields(node):
+        value = getattr(node, part.name)
+        mapped = _map_value(value, change)
+        if mapped is not value:
+            parts[part.name] = mapped
+    return change(replace(node, **parts) if parts else node)  # type: ignore[no-any-return]
+
+
+def _map_value(value: Any, change: Any) -> Any:
+    if isinstance(value, syntax.Node):
+        return map_nodes(value, change)
+    if isinstance(value, tuple):
+        mapped = tuple(_map_value(v, change) for v in value)
+        return mapped if any(a is not b for a, b in zip(mapped, value, strict=True)) else value
+    return value

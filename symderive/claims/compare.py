@@ -1,0 +1,63 @@
+"""Whether two numbers are the same: exactly for rationals, to 45 digits and more for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symderive.check.exact import EXACT
+
+DIGITS = 45
+_TOLERANCE = EXACT.context.mpf(10) ** -DIGITS
+
+
+def finite(a: Any) -> bool:
+    """Whether a plain number is neither infinite nor NaN."""
+    return isinstance(a, int | Fraction) or bool(EXACT.context.isfinite(a))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two plain numbers are equal; NaN equals NaN."""
+    if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
+        return a == b
+    if not (finite(a) and finite(b)):
+        return bool(a == b) or (EXACT.is_nan(a) and EXACT.is_nan(b))
+    x, y = EXACT.lift(a), EXACT.lift(b)
+    return bool(abs(x - y) <= _TOLERANCE * max(1, abs(x), abs(y)))
+
+
+def same_arrays(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of plain numbers are equal, shape included."""
+    return a.shape == b.shape and all(same(x, y) for x, y in zip(a.flat, b.flat, strict=True))
+
+
+def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
+    """Whether two float arrays agree well enough to be worth an exact comparison."""
+    if a.shape != b.shape:
+        return False
+    with np.errstate(all="ignore"):
+        near = np.abs(a - b) <= tolerance * (1 + np.maximum(np.abs(a), np.abs(b)))
+    return bool((near | (a == b) | (np.isnan(a) & np.isnan(b))).all())
+
+
+def differences(claimed: np.ndarray, true: np.ndarray) -> Iterator[tuple[int, ...]]:
+    """The entries at which two arrays of equal shape differ."""
+    for at in np.ndindex(*claimed.shape):
+        if not same(claimed[at], true[at]):
+            yield at
+
+
+def shown(a: Any) -> float | int | str:
+    """A plain number for a counterexample: an integer, a short fraction, or a float."""
+    if isinstance(a, bool):
+        return int(a)
+    if isinstance(a, int):
+        return a
+    if isinstance(a, Fraction):
+        if a.denominator == 1:
+            return a.numerator
+        return float(a)
+    return float(a)

@@ -1,0 +1,219 @@
+"""Conditions under which a wrong claim would be right: a symmetric input, an upstream of ones, one size, one constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symderive.check import sample
+from symderive.check.objects import objects
+from symderive.claims.points import Condition as Change
+from symderive.claims.points import Point
+from symderive.claims.result import Diagnosis, Verdict
+from symderive.claims.world import Sizes
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+from symderive.spec.format import number_text, to_text
+
+if TYPE_CHECKING:
+    from symderive.claims.judge import Outcome, Trial
+
+POINTS = 4
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition in words, its ``kind`` (symmetric, ...), what it is about, and how to make it hold."""
+
+    text: str
+    kind: str
+    about: str = ""
+    change: Change | None = None
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    def points(self, trial: Trial) -> Iterator[Point]:
+        """Points at which it holds."""
+        plan = trial.court.points.plan
+        for n in range(POINTS):
+            sizes: Sizes = {**plan[n % min(len(plan), 2)], **dict(self.sizes)}
+            if self.sizes and not trial.court.points.chooser.valid(sizes):  # type: ignore[arg-type]
+                continue
+            point = trial.court.points.under(sizes, self.change or (lambda draw, inputs, upstreams: None))
+            if point is not None:
+                yield point
+
+
+def holds(trial: Trial, condition: Condition) -> bool:
+    """Whether the claim is right wherever the condition holds."""
+    decided = 0
+    for point in condition.points(trial):
+        outcome = trial.at(point, keep=False)
+        if outcome.error or outcome.undefined is not None:
+            return False
+        if outcome.wrong is not None and trial.confirmed(outcome):
+            return False
+        decided += outcome.decided
+    return decided > 0
+
+
+# The candidates
+
+
+def _whole(draw: sample.Draw, values: np.ndarray, name: str) -> np.ndarray:
+    return objects(sample.ASSUMPTIONS[name](draw, values))
+
+
+def _rows(draw: sample.Draw, values: np.ndarray) -> np.ndarray:
+    total = values.sum(-1, keepdims=True)
+    values = np.where(total == 0, abs(values) + 1, values)
+    return draw.ratio(values, values.sum(-1, keepdims=True))
+
+
+def _on(name: str, make: Callable[[sample.Draw, np.ndarray], np.ndarray]) -> Change:
+    def change(draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
+        inputs[name] = make(draw, inputs[name])
+
+    return change
+
+
+def _ones(name: str) -> Change:
+    def change(draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
+        upstreams[name] = objects(np.ones(np.shape(upstreams[name]), dtype=int))
+
+    return change
+
+
+def _of_input(tensor: model.Input) -> Iterator[Condition]:
+    name, rank = tensor.name, len(tensor.shape)
+    if rank >= 2 and tensor.shape[-1] == tensor.shape[-2] and "symmetric" not in tensor.assume:
+        change = _on(name, lambda d, a: _whole(d, a, "symmetric"))
+        yield Condition(f"{name} symmetric", "symmetric", name, change)
+    if rank >= 1:
+        rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
+        yield Condition(rows, "rows", name, _on(name, _rows))
+    yield Condition(f"{name} binary", "binary", name, _on(name, lambda d, a: _whole(d, a, "binary")))
+    if rank >= 1:
+        yield Condition(f"{name} one-hot", "one_hot", name, _on(name, lambda d, a: _whole(d, a, "one_hot")))
+
+
+def candidates(trial: Trial) -> Iterator[Condition]:
+    """Conditions to try, the weakest first."""
+    first = trial.court.points.main[0]
+    for name, values in first.upstreams.items():
+        if np.ndim(values) or len(first.upstreams) > 1:
+            yield Condition(f"d{name} = 1", "ones", f"d{name}", _ones(name))
+    for tensor in trial.spec.inputs:
+        if tensor.is_real:
+            yield from _of_input(tensor)
+    yield from _sizes(trial)
+
+
+def _sizes(trial: Trial) -> Iterator[Condition]:
+    """Each size with the spec's value, where the forward stays cheap."""
+    chooser = trial.court.points.chooser
+    for name in chooser.names:
+        value = trial.spec.sizes.get(name)
+        if isinstance(value, int) and value > 1:
+            sizes = {**trial.court.points.plan[0], name: value}
+            if chooser.valid(sizes) and chooser.work(sizes) <= 20_000:  # type: ignore[arg-type]
+                yield Condition(f"{name} = {value}", "size", name, None, ((name, value),))
+
+
+def find_condition(trial: Trial) -> Condition | None:
+    """The first condition under which a wrong claim is right."""
+    return next((c for c in candidates(trial) if holds(trial, c)), None)
+
+
+def find_size(trial: Trial) -> Condition | None:
+    """The size whose value in the spec makes an invalid claim right: a number is written where the size should be."""
+    numbers = {int(n.value) for n in trial.node.walk() if isinstance(n, syntax.Number) and n.value.denominator == 1}
+    return next((c for c in _sizes(trial) if c.sizes[0][1] in numbers and holds(trial, c)), None)
+
+
+def ones(trial: Trial) -> list[str]:
+    """The sizes at whose value 1 a wrong claim is right."""
+    found = []
+    for name in trial.court.points.chooser.names:
+        condition = Condition(f"{name} = 1", "size", name, None, ((name, 1),))
+        if holds(trial, condition):
+            found.append(name)
+    return found
+
+
+# Where a claim has no value
+
+
+def without_zeros(trial: Trial, outcome: Outcome) -> tuple[Verdict, Diagnosis | None, str]:
+    """A claim that is right, but undefined where something is 0 that the forward allows to be."""
+    subject = outcome.point.note.removeprefix("zero ") if outcome.point.note.startswith("zero ") else None
+    subject = subject or _vanishing(trial, outcome)
+    condition = f"{subject} without zeros" if subject else "wherever the claim has a value"
+    where = f"{subject} has a zero" if subject else "a denominator of it is zero"
+    sentence = f"The claim is undefined where {where}, and the forward is differentiable there; it is right elsewhere."
+    return "conditional", Diagnosis("unknown", sentence, condition, trial.counterexample(outcome)), ""
+
+
+def _vanishing(trial: Trial, outcome: Outcome) -> str | None:
+    """The denominator that is zero at a point, or the input that is."""
+    for node in trial.node.walk():
+        if not (isinstance(node, syntax.Binary) and node.op == "/"):
+            continue
+        name = node.right.tensor if isinstance(node.right, syntax.Access) else to_text(node.right)
+        values = outcome.point.inputs.get(name)
+        if values is not None and (np.asarray(values) == 0).any():
+            return name
+    zeros = [n for n, a in outcome.point.inputs.items() if (np.asarray(a) == 0).any()]
+    return zeros[0] if len(zeros) == 1 else None
+
+
+# Constants
+
+
+def _variable(spec: model.Spec, name: str) -> bool:
+    """Whether a constant may take other values: it stands in no index position and no condition on indices."""
+    for equation in spec.equations:
+        for node in equation.right.walk():
+            positions: tuple[syntax.Node, ...] = ()
+            if isinstance(node, syntax.Access):
+                positions = node.indices
+            elif isinstance(node, syntax.Binder) and node.condition is not None:
+                positions = (node.condition,)
+            if any(isinstance(n, syntax.Name) and n.id == name for p in positions for n in p.walk()):
+                return False
+    return True
+
+
+def _others(value: Fraction) -> Iterator[Fraction]:
+    """Other values of a constant: integers for an integer, of its sign and about its size."""
+    if value.denominator == 1:
+        yield from (value + 1, value + 2)
+    else:
+        yield from (value * Fraction(5, 4), value * Fraction(1, 2))
+
+
+def only_for_constant(trial: Trial) -> tuple[Verdict, Diagnosis | None, str] | None:
+    """The constant whose value in the spec a claim depends on, though it does not name it."""
+    points = trial.court.points
+    for name, value in trial.spec.constants.items():
+        if not _variable(trial.spec, name):
+            continue
+        for other in _others(value):
+            point = replace(points.main[0], constants={**trial.spec.constants, name: other})
+            varied = replace(trial.spec, constants=point.constants or {})
+            try:
+                if not type(points)(varied).smooth(point):
+                    continue
+                outcome = trial.at(point, keep=False)
+            except SymderiveError:
+                continue
+            if outcome.wrong is not None and trial.confirmed(outcome):
+                text = f"{name} = {number_text(value)}"
+                sentence = (
+                    f"The claim holds for the spec's value {text} only: it does not depend on {name} as it should."
+                )
+                return "conditional", Diagnosis("factor", sentence, text, trial.counterexample(outcome)), ""
+    return None

@@ -1,0 +1,252 @@
+"""The points at which claims are judged: small sizes, exact random inputs, every side of every kink."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Integer, Mod, Symbol, floor
+
+from symderive.check import sample
+from symderive.check.exact import EXACT
+from symderive.check.floats import FLOAT
+from symderive.check.kinks import nearest
+from symderive.check.numbers import Domain
+from symderive.claims.world import Sizes, World, random_upstreams
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+from symderive.spec.sizes import BATCH_SIZE
+
+POOL = (2, 3, 5, 4, 7, 6, 11)
+SQUARES = (3, 4, 2, 5, 6, 8)
+BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
+MOST_WORK = 6000
+"""Multiplications of one forward that are still cheap; larger sizes are left out."""
+
+Condition = Callable[[sample.Draw, dict[str, np.ndarray], dict[str, np.ndarray]], None]
+"""Changes inputs and upstreams, in place, so that something holds."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Sizes, inputs and upstreams as exact numbers; ``note`` says what is special about it."""
+
+    sizes: Sizes
+    inputs: Mapping[str, np.ndarray]
+    upstreams: Mapping[str, np.ndarray]
+    note: str = ""
+    constants: Mapping[str, Fraction] | None = None
+
+    def world(self, spec: model.Spec, base: Domain = EXACT, *, twice: bool = False) -> World:
+        """Everything true at this point, exactly or in another domain."""
+        inputs, upstreams = self.inputs, self.upstreams
+        if base is FLOAT:
+            inputs, upstreams = sample.as_floats(inputs), _floats(upstreams)
+        return World(spec, self.sizes, inputs, upstreams, base, constants=self.constants, twice=twice)
+
+
+def _floats(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {n: np.asarray(a, dtype=object).astype(float) for n, a in arrays.items()}
+
+
+# Sizes
+
+
+def compiled(extent: Expr) -> Callable[[Mapping[str, int]], int]:
+    """A size expression as a function of the sizes, much faster than SymPy's substitution."""
+    if isinstance(extent, Integer):
+        value = int(extent)
+        return lambda sizes: value
+    if isinstance(extent, Symbol):
+        name = extent.name
+        return lambda sizes: sizes[name]
+    parts = [compiled(a) for a in extent.args]
+    if extent.is_Add:
+        return lambda sizes: sum(p(sizes) for p in parts)
+    if extent.is_Mul:
+        return lambda sizes: math.prod(p(sizes) for p in parts)
+    if extent.is_Rational:
+        ratio = Fraction(int(extent.p), int(extent.q))  # type: ignore[attr-defined]
+        return lambda sizes: ratio  # type: ignore[return-value]
+    if extent.is_Pow:
+        return lambda sizes: Fraction(parts[0](sizes)) ** parts[1](sizes)  # type: ignore[return-value]
+    if isinstance(extent, floor):
+        return lambda sizes: math.floor(parts[0](sizes))
+    if isinstance(extent, Mod):
+        return lambda sizes: parts[0](sizes) % parts[1](sizes)
+    return lambda sizes: int(extent.xreplace({s: Integer(sizes[s.name]) for s in extent.free_symbols}))
+
+
+class SizeChooser:
+    """Finds sizes at which every range has an entry, and the forward is cheap."""
+
+    def __init__(self, spec: model.Spec) -> None:
+        self.spec = spec
+        extents: dict[Expr, None] = {}
+        for shape in spec.shapes.values():
+            extents.update(dict.fromkeys(shape))
+        extents.update(dict.fromkeys(i.index for i in spec.inputs if i.index is not None))
+        for equation in spec.equations:
+            extents.update(dict.fromkeys(equation.ranges.values()))
+        extents.update(dict.fromkeys(spec.indices.values()))
+        self.extents = {e: compiled(e) for e in extents if e != BATCH_SIZE}
+        symbols = {s.name: None for e in self.extents for s in sorted(e.free_symbols, key=str)}
+        self.names = list(symbols)
+        self.batched = BATCH_SIZE in extents
+
+    def valid(self, sizes: Mapping[str, int]) -> bool:
+        """Whether every axis and range has at least one entry."""
+        try:
+            return all(e(sizes) >= 1 for e in self.extents.values())
+        except (KeyError, ZeroDivisionError, TypeError):
+            return False
+
+    def work(self, sizes: Mapping[str, Any]) -> int:
+        """About how many multiplications one forward takes."""
+        values = {e: f(sizes) for e, f in self.extents.items()}
+        batch = math.prod(sizes.get(syntax.BATCH, (2,)))
+        values[BATCH_SIZE] = batch
+        total = sum(math.prod(values[e] for e in eq.ranges.values()) for eq in self.spec.equations)
+        return total + sum(math.prod(values[e] for e in i.shape) for i in self.spec.inputs)
+
+    def different(self) -> Iterator[dict[str, int]]:
+        """Pairwise different sizes, the cheapest first."""
+        pool = POOL[: min(len(self.names) + 2, len(POOL))]
+        if len(self.names) > len(pool):
+            pool = tuple(range(2, len(self.names) + 4))
+        found = []
+        for values in itertools.islice(itertools.permutations(pool, len(self.names)), 6000):
+            sizes = dict(zip(self.names, values, strict=True))
+            if self.valid(sizes):
+                found.append(sizes)
+        yield from sorted(found, key=self.work)
+
+    def plan(self) -> list[Sizes]:
+        """Two choices of different sizes, a square one, and the author's where they are cheap."""
+        chosen: list[Sizes] = []
+        for sizes in self.different():
+            if not chosen or all(sizes[n] != chosen[0][n] for n in self.names):
+                chosen.append(sizes)
+            if len(chosen) == 2 or not self.names:
+                break
+        author = {n: v for n, v in self.spec.sizes.items() if isinstance(v, int) and n in self.names}
+        fits = len(author) == len(self.names) and self.valid(author) and self.work(author) <= MOST_WORK
+        if fits or not chosen:
+            chosen.append(author)
+        if len(self.names) > 1:
+            chosen.extend(itertools.islice((s for s in self.squares() if self.valid(s)), 1))
+        return self.with_batches(chosen)
+
+    def squares(self) -> Iterator[dict[str, int]]:
+        """All sizes equal."""
+        for n in SQUARES:
+            yield dict.fromkeys(self.names, n)
+
+    def with_batches(self, chosen: list[Sizes]) -> list[Sizes]:
+        """The sizes, with one, two and no batch axes where there are any."""
+        if not self.batched:
+            return chosen
+        chosen = chosen if len(chosen) > 2 else [*chosen, *chosen][:3]
+        return [{**s, syntax.BATCH: BATCHES[n % len(BATCHES)]} for n, s in enumerate(chosen)]
+
+
+# Points
+
+
+@dataclass
+class Points:
+    """The points of one spec, drawn once."""
+
+    spec: model.Spec
+    seed: int = 0
+    rng: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        self.chooser = SizeChooser(self.spec)
+
+    @cached_property
+    def plan(self) -> list[Sizes]:
+        """The sizes, the most telling first."""
+        return self.chooser.plan()
+
+    @cached_property
+    def main(self) -> list[Point]:
+        """Points that decide a verdict: several sizes, and at the first ones every side of every kink."""
+        found = [self.point(sizes) for sizes in self.plan]
+        sides = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
+        found += [self.complete(self.plan[0], p, "a side of a kink") for p in sides.points[:6]]
+        return found
+
+    def point(self, sizes: Sizes) -> Point:
+        """A random point, away from kinks."""
+        return self.complete(sizes, sample.away_from_kinks(self.spec, sizes, self.rng, exact=True))
+
+    def complete(self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "") -> Point:
+        """Inputs with random upstreams."""
+        draw = sample.Draw(self.rng, exact=True)
+        return Point(sizes, inputs, random_upstreams(self.spec, sizes, draw.entries), note)
+
+    @cached_property
+    def scouts(self) -> list[Point]:
+        """More points of other scales, with zeros and round numbers: where a claim may fail that is right elsewhere."""
+        sizes = self.plan[0]
+        grid = sample.numbers_of(self.spec)
+        draws = [sample.Draw(self.rng, True, scale) for scale in (3.0, 10.0, 0.1, 3.0, 10.0, 1.0)]
+        draws += [sample.Draw(self.rng, True, grid=grid) for _ in range(4)]
+        found = [self.complete(sizes, sample.draw_inputs(self.spec, sizes, d), "another scale") for d in draws]
+        return [p for p in [*found, *self.zeros()] if self.smooth(p)]
+
+    def zeros(self) -> Iterator[Point]:
+        """Points at which one input, or one upstream, has zeros."""
+        first = self.main[0]
+        for tensor in self.spec.inputs:
+            values = first.inputs[tensor.name]
+            if tensor.is_real and not tensor.range and not _ZEROLESS & set(tensor.assume):
+                yield replace(
+                    first, inputs={**first.inputs, tensor.name: self.holes(values)}, note=f"zero {tensor.name}"
+                )
+        for name, values in first.upstreams.items():
+            if np.ndim(values):
+                yield replace(first, upstreams={**first.upstreams, name: self.holes(values)}, note=f"zero d{name}")
+
+    def holes(self, values: np.ndarray) -> np.ndarray:
+        """The array with about half of its entries 0, at least one."""
+        mask = self.rng.integers(2, size=np.shape(values)).astype(bool)
+        if mask.ndim:
+            mask.flat[0] = True
+        return np.where(mask if mask.ndim else True, 0, values)
+
+    def smooth(self, point: Point) -> bool:
+        """Whether the forward is finite at a point and has a derivative there."""
+        try:
+            kinks, finite = sample.passed(self.spec, point.sizes, point.inputs)
+        except SymderiveError:
+            return False
+        return finite and nearest(kinks) > 1e-9
+
+    def under(self, sizes: Sizes, condition: Condition, tries: int = 6) -> Point | None:
+        """A point at which a condition holds and the forward has a derivative; None where none was found."""
+        for n in range(tries):
+            draw = sample.Draw(self.rng, exact=True, positive=n % 3 == 2)
+            inputs = dict(sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=4))
+            upstreams = dict(random_upstreams(self.spec, sizes, draw.entries))
+            condition(draw, inputs, upstreams)
+            point = Point(sizes, inputs, upstreams)
+            if self.smooth(point):
+                return point
+        return None
+
+
+_ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd"}
+
+
+def entries_of(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All index tuples of a shape."""
+    return itertools.product(*map(range, shape))

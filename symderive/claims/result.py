@@ -1,0 +1,70 @@
+"""What judging gives: one row for each side of each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Verdict = Literal["right", "conditional", "wrong", "invalid"]
+
+KINDS = (
+    "factor", "sign", "transpose", "missing_term", "extra_term", "missing_sum", "extra_sum", "mean_vs_sum",
+    "missing_upstream", "missing_cross_terms", "wrong_index", "wrong_operand", "other_variable", "shape", "unknown",
+)  # fmt: skip
+"""The kinds of diagnosis."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why a claim is not right. ``counterexample`` has ``sizes``, ``indices``, ``claimed`` and ``true``."""
+
+    kind: str
+    sentence: str
+    condition: str | None = None
+    counterexample: Mapping[str, Any] | None = None
+    correction: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The diagnosis as JSON data."""
+        return {
+            "kind": self.kind,
+            "sentence": self.sentence,
+            "condition": self.condition,
+            "counterexample": None if self.counterexample is None else dict(self.counterexample),
+            "correction": self.correction,
+        }
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """One side of one claim. ``verdict`` is None where it cannot be judged; then ``detail`` says why.
+
+    ``line`` is the line of the file, ``side`` counts the sides of a chain and is None where there is one. ``detail`` is
+    also for what there is to know about a right claim.
+    """
+
+    line: int
+    text: str
+    target: str
+    verdict: Verdict | None
+    diagnosis: Diagnosis | None = None
+    side: int | None = None
+    detail: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Only a ``right`` claim passes."""
+        return self.verdict == "right"
+
+    def __str__(self) -> str:
+        lines = [f"{self.text}", f"  {self.verdict or 'not judged'}"]
+        if self.diagnosis:
+            lines[1] += f" ({self.diagnosis.kind}): {self.diagnosis.sentence}"
+            if self.diagnosis.counterexample:
+                lines.append(f"  counterexample: {dict(self.diagnosis.counterexample)}")
+            if self.diagnosis.correction:
+                lines.append(f"  right: {self.diagnosis.correction}")
+        if self.detail:
+            lines.append(f"  {self.detail}")
+        return "\n".join(lines)
