@@ -1,4 +1,4 @@
-"""Conditions under which a wrong claim would be right: a symmetric input, an upstream of ones, one size, one constant."""
+"""Conditions under which a wrong claim would be right: a symmetric input, an upstream of ones, a size, a constant."""
 
 from __future__ import annotations
 
@@ -50,14 +50,17 @@ class Condition:
 def holds(trial: Trial, condition: Condition) -> bool:
     """Whether the claim is right wherever the condition holds."""
     decided = 0
+    values: set[bool] = set()
     for point in condition.points(trial):
+        if condition.kind == "binary":
+            values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
         outcome = trial.at(point, keep=False)
         if outcome.error or outcome.undefined is not None:
             return False
         if outcome.wrong is not None and trial.confirmed(outcome):
             return False
         decided += outcome.decided
-    return decided > 0
+    return decided > 0 and (condition.kind != "binary" or len(values) == 2)
 
 
 # The candidates
@@ -212,8 +215,6 @@ def only_for_constant(trial: Trial) -> tuple[Verdict, Diagnosis | None, str] | N
                 continue
             if outcome.wrong is not None and trial.confirmed(outcome):
                 text = f"{name} = {number_text(value)}"
-                sentence = (
-                    f"The claim holds for the spec's value {text} only: it does not depend on {name} as it should."
-                )
+                sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
                 return "conditional", Diagnosis("factor", sentence, text, trial.counterexample(outcome)), ""
     return None

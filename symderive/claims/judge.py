@@ -161,7 +161,7 @@ class Court:
 
     def circular(self, line: Line, node: syntax.Node) -> str | None:
         """Why a claim says nothing: its right side contains its left, by way of helpers, too."""
-        if line.role == "jacobian" or line.role == "helper":
+        if line.role in ("jacobian", "helper"):
             return None
         definitions = {h.name: h.mentions() for h in self.helpers}
         seen: set[str] = set()
