@@ -216,13 +216,13 @@ class Derivation:
         """The body of a LaTeX document: forward, steps, every gradient, and the code as mathematics."""
         from symderive.emit.markdown import derivation_latex
 
-        return derivation_latex(self.core, self.array_forms, self.torch)
+        return derivation_latex(self.core, self.written_forms, self.torch)
 
     def markdown(self) -> str:
         """The same as Markdown, for a report."""
         from symderive.emit.markdown import derivation_markdown
 
-        return derivation_markdown(self.core, self.array_forms, self.torch)
+        return derivation_markdown(self.core, self.written_forms, self.torch)
 
     @cached_property
     def spec_text(self) -> str:
@@ -247,6 +247,11 @@ class Derivation:
         """The lines of array form that define a tensor of the backward, helpers first."""
         lines = self._array_lines.get(tensor)
         return None if lines is None else "\n".join(lines)
+
+    @property
+    def written_forms(self) -> dict[str, str]:
+        """The array form of each tensor of the backward that has one, intermediate gradients included."""
+        return {tensor: "\n".join(lines) for tensor, lines in self._array_lines.items()}
 
     @cached_property
     def _array_lines(self) -> Mapping[str, list[str]]:

@@ -1,0 +1,114 @@
+"""A derivation as Markdown and as LaTeX: golden files for the catalogue, and what must hold of any text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import symderive
+from symderive.emit.markdown import derivation_formulas, derivation_latex, derivation_markdown
+from symderive.emit.writeup import Formula, Prose, writeup
+from symderive.spec import loads
+from tests.latex.test_katex import NAMES, derivation
+
+
+def blocks_of_mathematics(markdown: str) -> list[str]:
+    return re.findall(r"^\$\$\n(.*?)\n\$\$$", markdown, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_catalogue_prints_what_it_did(name, golden):
+    golden(f"latex/{name}.md", derivation(name).markdown())
+
+
+@pytest.mark.parametrize("name", ["linear_mse", "attention"])
+def test_latex_prints_what_it_did(name, golden):
+    golden(f"latex/{name}.tex", derivation(name).latex())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formulas_stand_between_dollars_on_lines_of_their_own(name):
+    found = derivation(name)
+    text = found.markdown()
+    assert blocks_of_mathematics(text) == derivation_formulas(found.core, found.written_forms, found.torch)
+    for part in text.partition("```")[0].split("\n\n"):
+        assert "$$" not in part or (part.startswith("$$\n") and part.endswith("\n$$") and part.count("$$") == 2)
+
+
+def test_every_gradient_has_steps_and_both_forms():
+    text = derivation("linear_mse").markdown()
+    for part in (
+        "## Gradient with respect to the intermediate `y`",
+        "## Gradient with respect to `W`",
+        "**Step 1, chain rule.**",
+        r"\frac{\partial L}{\partial W_{jk}} = \sum_{i} \frac{\partial L}{\partial y_{ij}} x_{ik}",
+        r"\nabla_{W} L = (\nabla_{y} L)^\top x \in \mathbb{R}^{J \times K}",
+        r"\nabla_{y} L = y - t \in \mathbb{R}^{N \times J}",
+        r"\nabla_{W} \ell &= (\nabla_{y} \ell)^\top x",
+        "```python",
+    ):
+        assert part in text
+
+
+def test_a_gradient_without_array_form_has_none():
+    found = derivation("linear")
+    assert "**Array form.**" in derivation_markdown(found.core, {"W": "dW = dy.T @ x"})
+    assert "**Array form.**" not in derivation_markdown(found.core, {"W": None})
+
+
+def test_code_that_has_no_mathematical_form_is_shown_with_the_reason():
+    text = derivation_markdown(derivation("linear").core, None, "def backward(saved, dy):\n    return foo(dy)\n")
+    assert "no mathematical form: `foo(dy)` calls a function that is not known" in text
+    assert "```python\ndef backward" in text
+
+
+ODD = r"""
+name: odd
+title: 'Costs in $: a_b * c_d <b> [x](y) `code_span` \frac & 50% #1 {z} ~ ^'
+sizes: {N: 2}
+inputs:
+  z: [N]
+  q: [N]
+  p: {shape: [N, N], assume: spd}
+forward: |
+  y[i] = sum[j](p[i, j] * stop(z[j])) + q[i]
+"""
+
+
+@pytest.fixture(scope="module")
+def odd():
+    return symderive.derive(loads(ODD)).core
+
+
+def test_prose_is_escaped_in_markdown(odd):
+    first = derivation_markdown(odd).splitlines()[0]
+    assert first == r"# Costs in \$: a\_b \* c\_d \<b\> \[x\](y) `code_span` \\frac & 50% \#1 {z} ~ ^"
+
+
+def test_prose_is_escaped_in_latex(odd):
+    first = derivation_latex(odd).splitlines()[0]
+    assert first == (
+        r"\section*{Costs in \$: a\_b * c\_d \textless{}b\textgreater{} [x](y) \texttt{code\_span} "
+        r"\textbackslash{}frac \& 50\% \#1 \{z\} \textasciitilde{} \textasciicircum{}}"
+    )
+
+
+def test_what_a_reader_needs_to_know_is_said_where_it_occurs(odd):
+    texts = [block.text for block in writeup(odd) if isinstance(block, Prose)]
+    assert any("stop(x) is x" in text and "ℓ is any scalar function of `y`" in text for text in texts)
+    assert "`y` does not depend on `z`: its gradient is 0." in texts
+    assert "`p` is spd; its gradient is taken entry by entry as if it were free." in texts
+    plain = [block.text for block in writeup(derivation("mse").core) if isinstance(block, Prose)]
+    assert not any("stop(x)" in text or "ℓ" in text for text in plain)
+
+
+def test_source_and_notes_are_shown_only_where_there_are_any(odd):
+    assert "Source:" not in derivation_markdown(odd)
+    named = replace(odd, spec=replace(odd.spec, source="a book", notes="and\na note"))
+    assert "\n\nSource: a book\n\nand a note\n\n" in derivation_markdown(named)
+
+
+def test_formulas_are_those_of_the_blocks(odd):
+    assert derivation_formulas(odd) == [block.latex for block in writeup(odd) if isinstance(block, Formula)]
