@@ -17,7 +17,7 @@ from symderive.errors import UnsupportedError
 from symderive.lower import gather, plan
 from symderive.lower.axes import Labelled, shape_of
 from symderive.lower.context import Lowering, lower_node
-from symderive.lower.integers import Affine, affine, at_least, in_range, positive_part, same, simplify_size
+from symderive.lower.integers import Affine, affine, at_least, in_range, positive_part, radix, same, simplify_size
 
 
 @lower_node.register
@@ -193,22 +193,7 @@ def _forms(r: _Reading) -> dict[Index, Affine]:
 
 
 def _splits(form: Affine, label: Index, r: _Reading) -> bool:
-    return len(form.terms) == 2 or _radix(form) is not None
-
-
-def _radix(form: Affine) -> list[Index] | None:
-    """The indices of ``(a * D + b) * E + c`` from the outermost, where each runs over its whole digit."""
-    terms = sorted(form.terms, key=lambda t: (t[1] is not S.One, len(t[1].args), str(t[1])))
-    reach: Expr = S.One
-    digits: list[Index] = []
-    while terms:
-        found = next((t for t in terms if same(t[1], reach)), None)
-        if found is None:
-            return None
-        terms.remove(found)
-        digits.insert(0, found[0])
-        reach = reach * found[0].extent
-    return digits
+    return len(form.terms) == 2 or radix(form) is not None
 
 
 def _pad(r: _Reading, forms: dict[Index, Affine]) -> None:
@@ -284,7 +269,7 @@ def _window(r: _Reading, form: Affine) -> tuple[Index, Expr, Index, Expr, Expr]:
 
 def _fits(r: _Reading, label: Index, form: Affine) -> bool:
     """Whether the axis as it is holds just the windows, or the digits, that are read."""
-    if _radix(form) is not None:
+    if radix(form) is not None:
         return same(prod_of(i.extent for i, _ in form.terms), label.extent)
     outer, step, _, _, size = _window(r, form)
     return same(floor((label.extent - size) / step) + 1, outer.extent)
@@ -297,7 +282,7 @@ def prod_of(extents: Iterable[Expr]) -> Expr:
 
 def _split(r: _Reading, label: Index, form: Affine) -> None:
     """An axis read at a sum of several indices: a reshape where they are its digits, else windows."""
-    digits = _radix(form)
+    digits = radix(form)
     at = r.axes.index(label)
     if digits is not None:
         r.axes[at : at + 1] = digits

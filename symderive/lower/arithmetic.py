@@ -33,15 +33,21 @@ def content(e: Expr) -> tuple[Expr, Expr]:
 
 def add_terms(terms: Sequence[Expr], ctx: Lowering) -> Labelled:
     """A sum of terms: small ones among themselves first, positive ones in front."""
+    number, signed = signed_terms(terms, ctx)
+    return total(signed, number, ctx)
+
+
+def signed_terms(terms: Sequence[Expr], ctx: Lowering) -> tuple[Expr, list[Term]]:
+    """The number among some terms, and the others with their signs."""
     number: Expr = S.Zero
     signed: list[Term] = []
     for term in terms:
         if ctx.is_scalar(term):
             number += plain_sizes(term)
             continue
-        negative = term.as_coeff_Mul()[0].is_negative
-        signed.append((bool(negative), ctx.weight(term), ctx.lower(-term if negative else term)))
-    return total(signed, number, ctx)
+        negative = bool(term.as_coeff_Mul()[0].is_negative)
+        signed.append((negative, ctx.weight(term), ctx.lower(-term if negative else term)))
+    return number, signed
 
 
 def total(signed: list[Term], number: Expr, ctx: Lowering) -> Labelled:

@@ -51,12 +51,13 @@ def batch_first(axes: Iterable[Index]) -> Axes:
 
 
 def joint_axes(parts: Sequence[Axes], hint: Sequence[Index]) -> Axes:
-    """The axes of an element-wise operation: the order of the operands that have them all, else that of ``hint``."""
+    """The axes of an element-wise operation: in the order of ``hint`` where that has them all, or nothing else decides,
+    else in the order of the operands that have them all."""
     union = dict.fromkeys(i for axes in sorted(parts, key=len, reverse=True) for i in axes)
     full = {axes for axes in parts if len(axes) == len(union)}
-    if len(full) == 1:
-        return next(iter(full))
     places = {index: n for n, index in enumerate(hint)}
+    if len(full) == 1 and (len(parts) == 1 or not union.keys() <= places.keys()):
+        return next(iter(full))
     known = sorted((i for i in union if i in places), key=places.__getitem__)
     return batch_first([*known, *(i for i in union if i not in places)])
 

@@ -15,7 +15,8 @@ from symderive.lower import conv, plan, scatter
 from symderive.lower.arithmetic import Term, condition, multiply, quotient, total
 from symderive.lower.axes import Labelled, batch_first, shape_of, without
 from symderive.lower.context import Lowering
-from symderive.lower.delta import is_target
+from symderive.lower.delta import has_delta, is_integral, is_target
+from symderive.lower.integers import in_range, same
 from symderive.lower.mean import divided
 from symderive.lower.order import pair_order
 from symderive.lower.plan import BATCH_SIZE, ROWS
@@ -35,14 +36,43 @@ def sum_of(body: Expr, bound: Sequence[Index], ctx: Lowering) -> Labelled:
 def sum_of_product(product: Product, ctx: Lowering) -> Labelled:
     """The sum of a product: what does not depend on the summed indices is pulled out in front."""
     for n, factor in enumerate(product.factors):
-        if isinstance(factor, sympy.Add) and _too_large(factor, product, ctx):
+        if isinstance(factor, sympy.Add) and (
+            any(has_delta(t, ctx, product.bound) for t in factor.args) or _too_large(factor, product, ctx)
+        ):
             others = [f for m, f in enumerate(product.factors) if m != n]
             rest = Mul(product.number, *others, evaluate=False) if others else product.number
             terms = [nodes.Where(nodes.And(*product.masks), t * rest, S.Zero) for t in factor.args]
             return _sum_of_terms(terms, product.bound, ctx)
+    if (solved := _solved(product, ctx)) is not None:
+        return sum_of_product(solved, ctx)
     if any(is_target(m, product.bound, ctx) for m in product.masks):
         return scatter.scattered(product, ctx)
     return plain_sum(product, ctx)
+
+
+def _solved(product: Product, ctx: Lowering) -> Product | None:
+    """A delta ``Eq(k, e)`` with k summed and e free of it picks the term at e."""
+    for n, mask in enumerate(product.masks):
+        if not isinstance(mask, nodes.Eq):
+            continue
+        for k, place in (mask.args, mask.args[::-1]):
+            if not isinstance(k, Index) or k not in product.bound or k.is_batch or k in ctx.free(place):
+                continue
+            if not is_integral(place, ctx) or (isinstance(place, Index) and not same(place.extent, k.extent)):
+                continue
+            masks = [m for i, m in enumerate(product.masks) if i != n]
+            guards: list[Expr] = []
+            if not in_range(place, k.extent, ctx.ranges):
+                guards = [nodes.Le(S.Zero, place), nodes.Le(place, k.extent - 1)]
+                place = nodes.Clamp(place, S.Zero, k.extent - 1)  # noqa: PLW2901
+            change = {k: place}
+            return Product(
+                [i for i in product.bound if i != k],
+                product.number,
+                [f.xreplace(change) for f in product.factors],
+                [*(m.xreplace(change) for m in masks), *guards],
+            )
+    return None
 
 
 def plain_sum(product: Product, ctx: Lowering) -> Labelled:
@@ -79,10 +109,9 @@ def _core(
     factors: list[Expr], masks: list[Expr], bound: list[Index], number: Expr, ctx: Lowering
 ) -> tuple[Labelled, Expr]:
     """The sum of factors and masks that all depend on ``bound``, and what is left of the number to multiply with."""
-    if len(masks) == 1 and len(bound) == 1 and (found := running_condition(masks[0], bound[0])) is not None:
-        if factors and all(found[0] not in ctx.free(f) for f in factors):
-            value = _product(factors, ctx)
-            return running("sum", value, bound[0], found, ctx), number
+    found = running_condition(masks[0], bound[0]) if len(masks) == 1 and len(bound) == 1 else None
+    if found is not None and factors and all(found[0] not in ctx.free(f) for f in factors):
+        return running("sum", _product(factors, ctx), bound[0], found, ctx), number
     if (known := conv.recognised(factors, masks, bound, ctx)) is not None:
         return known, number
     values = _groups(factors, masks, ctx)
@@ -281,8 +310,8 @@ def _sides(a: Labelled, b: Labelled, k: Index, ctx: Lowering) -> tuple[Labelled,
     if own_a[0].is_batch or own_b[0].is_batch:
         return (a, b) if own_a[0].is_batch else (b, a)
     places = {index: n for n, index in enumerate(ctx.hint)}
-    at_a, at_b = places.get(own_a[0]), places.get(own_b[0])
-    if at_a is not None and at_b is not None:
+    at_a, at_b = (places.get(own[0], len(places)) for own in (own_a, own_b))
+    if at_a != at_b:
         return (a, b) if at_a < at_b else (b, a)
     return (a, b) if (a.axes[-1] == k) >= (b.axes[-1] == k) else (b, a)
 

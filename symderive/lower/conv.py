@@ -74,7 +74,7 @@ def _slides(e: Expr, bound: Sequence[Index], ctx: Lowering) -> list[Slide] | Non
 
 @dataclass(frozen=True)
 class _Roles:
-    """The axes beside the spatial ones: only in the first operand, shared and kept, shared and summed, only in the second."""
+    """The axes beside the spatial ones: of the first operand only, shared and kept, shared and summed, of the second only."""
 
     first: Axes
     groups: Axes
@@ -150,7 +150,7 @@ def _operand(value: Labelled, parts: Sequence[Axes], ctx: Lowering) -> plan.Node
     """``value`` with one axis for each part, which are several axes joined, or an axis of extent 1."""
     line = [i for part in parts for i in part]
     whole = spread(ctx.graph, value, batch_first(line))
-    if whole.axes != tuple(line):
+    if any(i.is_batch for i in line):
         return _batch_inside(whole, parts, ctx)
     node = ctx.graph.reshape(whole.node, tuple(_joined(p) for p in parts))
     return ctx.graph.cast(node, "real")
@@ -259,9 +259,12 @@ def scattered(targets: list[Target], factors: list[Expr], bound: list[Index], ct
     slides: list[Slide] = []
     for target in targets:
         form = affine(target.place)
-        if form is None or len(form.terms) != 2 or not all(i in bound and c.is_positive for i, c in form.terms):
+        if form is None or len(form.terms) != 2 or not all(i in bound and c.is_nonzero for i, c in form.terms):
             return None
-        slides.append(Slide(*form.terms[0], *form.terms[1], form.constant, target.index.extent))
+        (window, stride), (inside, dilation) = sorted(form.terms, key=lambda t: bool(t[1].is_negative))
+        if not stride.is_positive or not (dilation.is_positive or dilation.is_negative):
+            return None
+        slides.append(Slide(window, stride, inside, dilation, form.constant, target.index.extent))
     pair = _two_operands(slides, factors, ctx)
     if pair is None or len(slides) > _MOST:
         return None
@@ -275,7 +278,13 @@ def scattered(targets: list[Target], factors: list[Expr], bound: list[Index], ct
     if len(bound) != 2 * len(slides) + len(roles.summed):
         return None
     goals = [t.index for t in targets]
-    return _transposed(multiply(source, ctx), multiply(weight, ctx), slides, goals, roles, ctx)
+    kernel_value = multiply(weight, ctx)
+    backwards = [s for s in slides if s.dilation.is_negative]
+    if backwards:
+        axes = tuple(sorted(kernel_value.position(s.summed) for s in backwards))
+        kernel_value = Labelled(ctx.graph.intern(plan.Flip(kernel_value.node, axes)), kernel_value.axes)
+        slides = [_reversed(s) if s in backwards else s for s in slides]
+    return _transposed(multiply(source, ctx), kernel_value, slides, goals, roles, ctx)
 
 
 def _two_operands(
@@ -284,7 +293,7 @@ def _two_operands(
     """Which index of each slide counts windows, and the factors with those and with the ones inside a window."""
     chosen = []
     for s in slides:
-        swap = ctx.extent(s.free) < ctx.extent(s.summed)
+        swap = ctx.extent(s.free) < ctx.extent(s.summed) and s.dilation.is_positive
         chosen.append(Slide(s.summed, s.dilation, s.free, s.stride, s.start, s.extent) if swap else s)
     windows, kernel = {s.free for s in chosen}, {s.summed for s in chosen}
     weight = [f for f in factors if ctx.free(f) & kernel]
@@ -308,9 +317,7 @@ def _transposed(
         Mul(*(i.extent for i in roles.groups)),
     )
     space = [
-        s.extent
-        if exact
-        else simplify_size(s.stride * (s.free.extent - 1) + s.dilation * (s.summed.extent - 1) + 1)
+        s.extent if exact else simplify_size(s.stride * (s.free.extent - 1) + s.dilation * (s.summed.extent - 1) + 1)
         for s in slides
     ]
     conv = plan.ConvTranspose(

@@ -12,6 +12,9 @@ from symderive.algebra.nodes import Access, Clamp, Eq, Index
 from symderive.lower.context import Lowering
 from symderive.lower.integers import same
 
+_COMPUTED = (Access, Index, nodes.ArgMax, nodes.ArgMin)
+"""Places that scatter even where nothing is summed: one entry for each."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -52,12 +55,12 @@ def is_target(mask: Expr, bound: Sequence[Index], ctx: Lowering) -> bool:
     target = target_of(mask, bound, ctx)
     if target is None:
         return False
-    return bool(ctx.free(target.place) & set(bound)) or isinstance(target.place, Access | Index)
+    return bool(ctx.free(target.place) & set(bound)) or isinstance(target.place, _COMPUTED)
 
 
-def has_delta(e: Expr, ctx: Lowering) -> bool:
+def has_delta(e: Expr, ctx: Lowering, bound: Sequence[Index] = ()) -> bool:
     """Whether a product or a ``where(c, a, 0)`` holds a delta that scatters."""
-    return any(is_target(c, (), ctx) for c in _conditions(e))
+    return any(is_target(c, bound, ctx) for c in _conditions(e))
 
 
 def _conditions(e: Expr) -> list[Expr]:

@@ -109,12 +109,28 @@ for _node, _name in (
     (nodes.Mod, "mod"),
     (nodes.Lt, "lt"),
     (nodes.Le, "le"),
-    (nodes.Eq, "eq"),
 ):
     lower_node.register(_node)(_named(_name))
 
 
 # --- conditions and branches
+
+
+@lower_node.register
+def lower_eq(e: nodes.Eq, ctx: Lowering) -> Labelled:
+    """``a == b``."""
+    return _compared("eq", e, ctx)
+
+
+def _compared(name: str, e: Expr, ctx: Lowering) -> Labelled:
+    """Both sides, what is read from tensors first, numbers last, so that it comes out the same whatever its names."""
+    places = {index: n for n, index in enumerate(ctx.hint)}
+
+    def rank(side: Expr) -> tuple[bool, bool, int]:
+        first = min((places.get(i, len(places)) for i in ctx.free(side)), default=len(places))
+        return not ctx.free(side), not side.has(nodes.Access), first
+
+    return ctx.combine(name, *(ctx.lower(a) for a in sorted(e.args, key=rank)))
 
 
 @lower_node.register
@@ -139,7 +155,7 @@ def lower_not(e: nodes.Not, ctx: Lowering) -> Labelled:
     """A negation; ``not a == b`` is ``a != b``."""
     inner = e.args[0]
     if isinstance(inner, nodes.Eq):
-        return ctx.combine("ne", *(ctx.lower(a) for a in inner.args))
+        return _compared("ne", inner, ctx)
     return ctx.combine("not", condition(inner, ctx))
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from sympy import Expr, Mul, S
 
-from symderive.algebra.nodes import Index
+from symderive.algebra.nodes import Clamp, Index
 from symderive.errors import UnsupportedError
 from symderive.lower import plan
 from symderive.lower.axes import Labelled, align, batch_first, joint_axes, shape_of, spread, without
 from symderive.lower.context import Lowering
+from symderive.lower.integers import extremes, in_range
 
 Arrays = dict[Index, Labelled]
 
@@ -28,8 +29,15 @@ def gathered(
         else:
             final.append(name)
     value = Labelled(value.node, tuple(names.get(i, i) for i in value.axes))
-    arrays: Arrays = {label: _integers(place, ctx) for label, place in todo.items()}
+    arrays: Arrays = {label: _integers(_within(place, label.extent, ctx), ctx) for label, place in todo.items()}
     return _at_arrays(value, arrays, ctx) if arrays else value
+
+
+def _within(place: Expr, extent: Expr, ctx: Lowering) -> Expr:
+    """``place``, clamped where it is bounded but may leave its range: then a branch that is not taken reads there."""
+    if extremes(place, ctx.ranges) is None or in_range(place, extent, ctx.ranges):
+        return place
+    return Clamp(place, S.Zero, extent - 1)
 
 
 def _diagonal(value: Labelled, first: int, second: Index, ctx: Lowering) -> Labelled:

@@ -94,7 +94,7 @@ class Graph:
                 branches = [self.cast(b, "integer" if integral else "real") for b in branches]
             return (self.condition(condition), *branches)
         arrays = [a for a in args if not isinstance(a, Scalar)]
-        exact = function in plan.INTEGRAL or (function == "pow" and bool(args[1].value.is_nonnegative))  # type: ignore[attr-defined]
+        exact = function in plan.INTEGRAL or (function == "pow" and _is_natural(args[1]))
         if exact and all(a.kind == "integer" for a in args):
             return args
         if not arrays:
@@ -152,6 +152,10 @@ class Graph:
             integral = node.kind == "integer" and op not in ("mean", "logsumexp")
             node = node if integral else self.cast(node, "real")
         return self.intern(plan.Reduce(op, node, tuple(axes))) if axes else node
+
+
+def _is_natural(node: Node) -> bool:
+    return isinstance(node, Scalar) and bool(node.value.is_nonnegative)
 
 
 def _key(value: object) -> object:

@@ -81,6 +81,21 @@ def affine(expression: Expr) -> Affine | None:
     return Affine(tuple((i, c) for i, c in terms.items() if c is not S.Zero), constant)
 
 
+def radix(form: Affine) -> list[Index] | None:
+    """The indices of ``(a * D + b) * E + c`` from the outermost, where each runs over its whole digit."""
+    terms = sorted(form.terms, key=lambda t: (t[1] is not S.One, len(t[1].args), str(t[1])))
+    reach: Expr = S.One
+    digits: list[Index] = []
+    while terms:
+        found = next((t for t in terms if same(t[1], reach)), None)
+        if found is None:
+            return None
+        terms.remove(found)
+        digits.insert(0, found[0])
+        reach = reach * found[0].extent
+    return digits
+
+
 @lru_cache(maxsize=4096)
 def simplify_size(expression: Expr) -> Expr:
     """A size expression with its products multiplied out."""

@@ -10,6 +10,7 @@ from sympy import Add, Expr, S, oo
 
 from symderive.algebra.nodes import Index, LogSumExp, Where
 from symderive.lower import plan
+from symderive.lower.arithmetic import signed_terms, total
 from symderive.lower.axes import Labelled
 from symderive.lower.context import Lowering
 
@@ -20,8 +21,18 @@ def normalised(e: Expr, ctx: Lowering) -> Labelled | None:
 
 
 def log_normalised(e: Expr, ctx: Lowering) -> Labelled | None:
-    """``z - logsumexp[k](z)`` is ``log_softmax[k](z)``."""
-    return _recognised("log_softmax", e, ctx)
+    """``z - logsumexp[k](z)`` is ``log_softmax[k](z)``, also among other terms."""
+    known = _recognised("log_softmax", e, ctx)
+    if known is not None or not isinstance(e, Add) or len(e.args) < 3:
+        return known
+    for norm in e.args:
+        if not isinstance(-norm, LogSumExp):
+            continue
+        for term in e.args:
+            if term is not norm and (known := _recognised("log_softmax", term + norm, ctx)) is not None:
+                number, signed = signed_terms([a for a in e.args if a not in (term, norm)], ctx)
+                return total([(False, ctx.weight(term), known), *signed], number, ctx)
+    return None
 
 
 def _recognised(op: str, e: Expr, ctx: Lowering) -> Labelled | None:
@@ -38,10 +49,8 @@ def _recognised(op: str, e: Expr, ctx: Lowering) -> Labelled | None:
         if axes is None or len(axes) != 1 or axes[0].is_batch:
             continue
         value = ctx.lower(body)
-        known = Labelled(
-            ctx.graph.intern(plan.Normalise(op, ctx.graph.cast(value.node, "real"), value.position(axes[0]))),
-            value.axes,
-        )
+        node = plan.Normalise(op, ctx.graph.cast(value.node, "real"), value.position(axes[0]))
+        known = Labelled(ctx.graph.intern(node), value.axes)
         if coefficient is S.NegativeOne:
             return known
         return ctx.combine("mul", Labelled(ctx.graph.scalar(-coefficient)), known)

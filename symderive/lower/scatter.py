@@ -9,13 +9,14 @@ from sympy import Expr, Mul, S
 from symderive.algebra.nodes import Clamp, Index, Le
 from symderive.errors import UnsupportedError
 from symderive.lower import contraction, conv, plan
-from symderive.lower.arithmetic import add_terms, multiply
+from symderive.lower.arithmetic import multiply, signed_terms, total
 from symderive.lower.axes import Labelled, align, arrange, batch_first, shape_of, spread, without
 from symderive.lower.context import Lowering
 from symderive.lower.delta import Target, is_target, target_of
-from symderive.lower.integers import affine, in_range, positive_part, simplify_size
+from symderive.lower.integers import Affine, affine, in_range, positive_part, radix, simplify_size
 from symderive.lower.mean import divided
 from symderive.lower.product import Product
+from symderive.lower.shapes import same_shape
 
 
 def lower_product(factors: Sequence[Expr], bound: Sequence[Index], ctx: Lowering) -> Labelled:
@@ -29,28 +30,37 @@ def lower_product(factors: Sequence[Expr], bound: Sequence[Index], ctx: Lowering
 def add_onto(dense: Sequence[Expr], deltas: Sequence[Expr], ctx: Lowering) -> Labelled:
     """The dense terms with those that hold a delta scattered onto them."""
     axes = batch_first(dict.fromkeys(i for t in (*dense, *deltas) for i in sorted_free(t, ctx)))
-    base = spread(ctx.graph, add_terms(dense, ctx), axes) if dense else None
-    if base is not None:
-        base = Labelled(ctx.graph.cast(base.node, "real"), base.axes)
+    products = []
     for term in deltas:
-        product = Product([])
-        product.add(term, ctx)
+        products.append(Product([]))
+        products[-1].add(term, ctx)
+    diagonals = [p for p in products if _is_diagonal(p, ctx)]
+    scattering = [p for p in products if p not in diagonals]
+    number, signed = signed_terms(dense, ctx)
+    for product in diagonals:
+        negative = bool(product.number.as_coeff_Mul()[0].is_negative)
+        product.number = -product.number if negative else product.number
+        signed.append((negative, 0, scattered(product, ctx)))
+    if not signed and number is S.Zero:
+        base = None
+    else:
+        base = spread(ctx.graph, total(signed, number, ctx), axes)
+        base = Labelled(ctx.graph.cast(base.node, "real"), base.axes)
+    for product in scattering:
         added = scattered(product, ctx, base)
-        if base is not None and added.node is not base.node and not _has_base(added.node, base.node):
-            added = ctx.combine("add", base, added)
         base = added
     assert base is not None
     return base
+
+
+def _is_diagonal(product: Product, ctx: Lowering) -> bool:
+    return any(isinstance(t.place, Index) for m in product.masks if (t := target_of(m, product.bound, ctx)) is not None)
 
 
 def sorted_free(e: Expr, ctx: Lowering) -> list[Index]:
     """The free indices of an expression in the order of the hint, then by name."""
     places = {index: n for n, index in enumerate(ctx.hint)}
     return sorted(ctx.free(e), key=lambda i: (places.get(i, len(places)), i.name, i.level))
-
-
-def _has_base(node: plan.Node, base: plan.Node) -> bool:
-    return isinstance(node, plan.IndexAdd | plan.ScatterAdd) and node.base is base
 
 
 def scattered(product: Product, ctx: Lowering, base: Labelled | None = None) -> Labelled:
@@ -78,9 +88,13 @@ def scattered(product: Product, ctx: Lowering, base: Labelled | None = None) -> 
     if diagonal or (outside and not places & set(bound)):
         inside, outside = [substitute(f, solved) for f in product.factors], []
     inner = Product(list(bound), product.number, inside, guards)
-    result = (_diagonal if diagonal else _scatter)(inner, targets, None if outside else base, ctx)
+    if diagonal:
+        result = _diagonal(inner, targets, ctx)
+        return result if base is None else ctx.combine("add", base, result)
+    result = _scatter(inner, targets, None if outside else base, ctx)
     if outside:
         result = ctx.combine("mul", result, multiply(outside, ctx))
+        return result if base is None else ctx.combine("add", base, result)
     return result
 
 
@@ -89,7 +103,7 @@ def substitute(e: Expr, solved: dict[Index, Expr]) -> Expr:
     return e.xreplace(solved) if e.has(*solved) else e
 
 
-def _diagonal(product: Product, targets: list[Target], base: Labelled | None, ctx: Lowering) -> Labelled:
+def _diagonal(product: Product, targets: list[Target], ctx: Lowering) -> Labelled:
     """``Eq(i, j) f(j)`` is a matrix with f on its diagonal."""
     row, column = targets[0].index, targets[0].place
     assert isinstance(column, Index)
@@ -119,7 +133,7 @@ def _scatter(product: Product, targets: list[Target], base: Labelled | None, ctx
     source = Labelled(ctx.graph.cast(node, "real"), value.axes)
     kept = [i for i in places if i not in moved]
     onto = None if margins else base
-    if not kept and (known := _placed(source, targets, ctx)) is not None:
+    if not kept and (known := _placed(source, targets, moved, ctx)) is not None:
         result, onto = known, None
     elif not kept:
         result = _index_add(source, targets, moved, onto, ctx)
@@ -166,21 +180,44 @@ def _trimmed(value: Labelled, margins: Margins, ctx: Lowering) -> Labelled:
     return Labelled(ctx.graph.slice(value.node, items), tuple(margins[i][0] if i in margins else i for i in value.axes))
 
 
-def _placed(source: Labelled, targets: list[Target], ctx: Lowering) -> Labelled | None:
-    """Places ``s * h + c`` are a slice of the result: its entries are put there, and nothing is added up."""
+def _placed(source: Labelled, targets: list[Target], moved: list[Index], ctx: Lowering) -> Labelled | None:
+    """Places that no two entries share, ``s * h + c`` or digits ``D * a + b``, are a slice of the result."""
+    source = spread(ctx.graph, source, batch_first(dict.fromkeys((*source.axes, *moved))))
     spans: dict[Index, tuple[Index, plan.Span]] = {}
     for target in targets:
         form = affine(target.place)
-        if form is None or len(form.terms) != 1 or not form.terms[0][1].is_positive:
+        if form is None or any(i.is_batch or i in spans for i in form.indices):
             return None
+        if len(form.terms) > 1:
+            digits = radix(form)
+            if digits is None:
+                return None
+            source, joined = _merged(source, digits, ctx)
+            form = Affine(((joined, S.One),), form.constant)
         ((h, step),) = form.terms
-        if h in spans or h.is_batch:
+        start = form.constant
+        if step.is_negative:
+            start, step = start + step * (h.extent - 1), -step
+            source = Labelled(ctx.graph.intern(plan.Flip(source.node, (source.position(h),))), source.axes)
+        if not step.is_positive:
             return None
-        spans[h] = target.index, plan.Span(form.constant, h.extent, step)
-    source = spread(ctx.graph, source, batch_first(dict.fromkeys((*source.axes, *spans))))
+        spans[h] = target.index, plan.Span(simplify_size(start), h.extent, step)
     axes = tuple(spans[i][0] if i in spans else i for i in source.axes)
     items = tuple(spans[i][1] if i in spans else None for i in source.plain)
+    if same_shape(shape_of(axes), source.node.shape):
+        return Labelled(source.node, axes)
     return Labelled(ctx.graph.intern(plan.Place(source.node, shape_of(axes), items)), axes)
+
+
+def _merged(source: Labelled, digits: list[Index], ctx: Lowering) -> tuple[Labelled, Index]:
+    """The axes ``digits`` as one axis, the last one running fastest."""
+    joined = Index("~", simplify_size(Mul(*(i.extent for i in digits)))).fresh()
+    at = source.axes.index(digits[0]) - sum(i in digits[1:] for i in source.axes[: source.axes.index(digits[0])])
+    rest = without(source.axes, digits)
+    line = (*rest[:at], *digits, *rest[at:])
+    node = arrange(ctx.graph, source, line).node
+    axes = (*rest[:at], joined, *rest[at:])
+    return Labelled(ctx.graph.reshape(node, shape_of(axes)), axes), joined
 
 
 def _places(axes: Sequence[Index], ctx: Lowering) -> list[Index]:

@@ -32,6 +32,7 @@ _NAMES: dict[str, str] = {
     "Pad": "padded",
     "Take": "g",
     "Gather": "g",
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"), "mask"),
     "exp": "e",
     "sub": "d",
     "sqrt": "r",

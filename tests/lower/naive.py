@@ -113,7 +113,16 @@ class Machine:
         return int(a == b)
 
     def do_And(self, e, env):
-        return int(all(self.all(e.args, env)))
+        """A guard that fails hides that another condition reads out of range."""
+        values, outside = [], None
+        for a in e.args:
+            try:
+                values.append(self.run(a, env))
+            except AssertionError as error:
+                outside = error
+        if outside is not None and all(values):
+            raise outside
+        return int(all(values))
 
     def do_Or(self, e, env):
         return int(any(self.all(e.args, env)))
