@@ -12,7 +12,8 @@ from sympy import Symbol
 
 from symderive.algebra.derive import spec_letters
 from symderive.algebra.program import Derivation, Program
-from symderive.algebra.unbuild import Letters, statement
+from symderive.algebra.letters import Letters
+from symderive.algebra.unbuild import statement
 from symderive.emit.names import RESERVED, identifiers
 from symderive.emit.numbers import rational, shape_text
 from symderive.emit.numpy import NumpyPrinter
@@ -22,8 +23,8 @@ from symderive.emit.sizes import SizeReader
 from symderive.emit.statements import WIDTH, Writer, wrapped
 from symderive.emit.tidy import tidy
 from symderive.emit.torch import TorchPrinter
+from symderive.lower import lower, sizes
 from symderive.lower import plan as p
-from symderive.lower import sizes
 from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape
 from symderive.spec.format import to_text
 
@@ -54,10 +55,12 @@ class Op:
     """What a module is made of: the two plans, and what their inputs and outputs are.
 
     ``backward`` computes the gradients (its outputs, in the order of ``wrt``) from ``upstreams`` and saved tensors.
+    ``forward`` may have more outputs than the op: tensors that are saved and that no output needs.
     """
 
     name: str
     title: str
+    outputs: tuple[str, ...]
     wrt: tuple[str, ...]
     upstreams: tuple[str, ...]
     forward: p.Plan
@@ -80,9 +83,12 @@ def op_of(derivation: Derivation, forward: p.Plan, backward: p.Plan) -> Op:
     """The op of a derivation; each assignment of its plans has its formula as a comment."""
     spec = derivation.spec
     letters = spec_letters(spec, derivation.forward)
+    if any(r.name not in forward.refs for r in backward.inputs if r.name not in derivation.upstreams):
+        saved = tuple(s for s in derivation.saved if s not in derivation.forward.outputs)
+        forward = lower(replace(derivation.forward, outputs=(*derivation.forward.outputs, *saved)))
     forward = _explained(forward, derivation.forward, letters)
     backward = _explained(backward, derivation.backward, letters)
-    return Op(spec.name, spec.title, spec.wrt, derivation.upstreams, forward, backward)
+    return Op(spec.name, spec.title, spec.outputs, spec.wrt, derivation.upstreams, forward, backward)
 
 
 def _explained(plan: p.Plan, program: Program, letters: Letters) -> p.Plan:
@@ -134,17 +140,17 @@ class FunctionPair:
         """``def forward(x, W): ... return y, (x, W)``."""
         op = self.op
         body = Body(op.forward, {r.name: r.shape for r in op.forward.inputs}, self.names, self.library)
-        outputs = ", ".join(self.names[o] for o in op.forward.outputs)
-        if len(op.forward.outputs) > 1:
+        outputs = ", ".join(self.names[o] for o in op.outputs)
+        if len(op.outputs) > 1:
             outputs = f"({outputs})"
         saved = [*(self.names[r.name] for r in op.saved), *(self.names[s.name] for s in self.extra)]
         lines = body.lines(self.extra)
         self._note_constants(body)
         parameters = ", ".join(self.names[r.name] for r in op.forward.inputs)
         doc = [
-            f"{_listed(op.forward.outputs)}, and what ``backward`` needs.",
+            f"{_listed(op.outputs)}, and what ``backward`` needs.",
             "",
-            _signature(op.forward.inputs, [op.forward.refs[o] for o in op.forward.outputs]),
+            _signature(op.forward.inputs, [op.forward.refs[o] for o in op.outputs]),
         ]
         return _function(f"{name}({parameters})", doc, [*lines, f"return {outputs}, {_tuple(saved)}"])
 
@@ -175,7 +181,7 @@ class FunctionPair:
         values = {**op.forward.constants, **op.backward.constants}
         named = {
             "INPUTS": tuple(r.name for r in op.forward.inputs),
-            "OUTPUTS": op.forward.outputs,
+            "OUTPUTS": op.outputs,
             "WRT": op.wrt,
         }
         lines = [line for key, names in named.items() for line in _names(key, names)]

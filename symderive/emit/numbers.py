@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -146,9 +147,16 @@ def negate(a: Text) -> Text:
     """``-a``; of a product, the sign goes to its first factor."""
     if (positive := _minus(a)) is not None:
         return Text(positive, Level.PRODUCT)
-    if a.level == Level.PRODUCT and "//" not in a.text and "%" not in a.text:
+    if a.level == Level.PRODUCT and not _rounds(a.text):
         return Text(f"-{a.text}", Level.PRODUCT)
     return fill("-{0}", a)
+
+
+def _rounds(text: str) -> bool:
+    """Whether a product has a ``//`` or ``%`` outside of brackets, which a sign in front would change."""
+    while (outer := re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", text)) != text:
+        text = outer
+    return "//" in text or "%" in text
 
 
 def add(a: Text, b: Text) -> Text:

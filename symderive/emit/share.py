@@ -34,6 +34,14 @@ _STEMS = {
     "Einsum": "product",
     "Arange": "positions",
     "Full": "filled",
+    "Conv": "convolved",
+    "ConvTranspose": "convolved",
+    "ConvWeight": "convolved",
+    "Unfold": "windows",
+    "Pad": "padded",
+    "Flip": "flipped",
+    "Roll": "rolled",
+    "DiagEmbed": "diagonal",
     "Place": "placed",
     "Take": "rows_of",
     "Gather": "picked",
@@ -66,12 +74,14 @@ class Namer:
 
     def fresh(self, node: p.Node) -> str:
         """A name that says what ``node`` is: ``softmax_z``, ``sum_dy``, ``product``."""
-        while isinstance(node, _VIEWS):
+        while isinstance(node, (*_VIEWS, p.Reshape)):
             node = node.value
         if node.kind == "integer" and isinstance(node, p.Map):
             return self.unused("places")
         key = getattr(node, "function", None) or getattr(node, "op", None) or type(node).__name__
         stem = _STEMS.get(key, key).lower()
+        if isinstance(node, p.Ref | p.Scalar):
+            return self.unused(f"{getattr(node, 'name', 'number')}_view")
         first = next((c for c in p.children(node) if isinstance(c, p.Ref)), None)
         name = f"{stem}_{first.name}" if first is not None and stem == key else stem
         return self.unused(name)
@@ -119,7 +129,7 @@ class Sharer:
         if known is not None and not isinstance(node, p.Ref):
             return known
         inner = self._inside(node, helpers)
-        if not must and (is_trivial(node) or self.counts[node] < 2):
+        if is_trivial(inner) or (not must and self.counts[node] < 2):
             return inner
         assign = p.Assign(self.namer.fresh(inner), inner)
         helpers.append(assign)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from symderive.errors import InternalError
 from symderive.lower import plan as p
 
 
@@ -22,22 +23,34 @@ def tidied(node: p.Node) -> p.Node:
 
 
 def scaled_scatter(node: p.Node) -> p.Node | None:
-    """``(base + scatter(source)) * s`` is ``base * s + scatter(source * s)`` for a number s."""
+    """``(base + scatter(source)) * s`` is ``base * s + scatter(source * s)`` where s is one number a place."""
     if not isinstance(node, p.Map) or node.function not in ("mul", "div"):
         return None
     scatter, factor = node.args
     if not isinstance(scatter, p.ScatterAdd | p.IndexAdd):
         scatter, factor = factor, scatter
     swapped = scatter is not node.args[0]
-    if not isinstance(scatter, p.ScatterAdd | p.IndexAdd) or scatter.base is None or factor.shape:
+    if not isinstance(scatter, p.ScatterAdd | p.IndexAdd) or scatter.base is None:
         return None
-    if swapped and node.function == "div":
+    if not _is_even(factor, scatter) or (swapped and node.function == "div"):
         return None
     return replace(
         scatter,
         base=p.Map(node.function, (scatter.base, factor)),
         source=_scaled(scatter.source, node.function, factor),
     )
+
+
+def _is_even(factor: p.Node, scatter: p.ScatterAdd | p.IndexAdd) -> bool:
+    """Whether a factor is the same at all places to which one entry of the source may go."""
+    if not factor.shape:
+        return True
+    if isinstance(scatter, p.IndexAdd) or scatter.source.shape[scatter.axis] != 1:
+        return False
+    try:
+        return p.shapes.same_shape(p.shapes.broadcast(factor.shape, scatter.source.shape), scatter.source.shape)
+    except InternalError:
+        return False
 
 
 def _scaled(source: p.Node, function: str, factor: p.Node) -> p.Node:
@@ -48,6 +61,10 @@ def _scaled(source: p.Node, function: str, factor: p.Node) -> p.Node:
         product = value * factor.value if function == "mul" else value / factor.value
         return p.Full(source.shape, product)
     if value == -1 and function == "mul":
-        return p.BroadcastTo(p.Map("neg", (factor,)), source.shape)
+        return _stretched(p.Map("neg", (factor,)), source.shape)
     number = p.Map(function, (p.Scalar(value), factor))
-    return p.BroadcastTo(number, source.shape)
+    return _stretched(number, source.shape)
+
+
+def _stretched(node: p.Node, shape: p.Shape) -> p.Node:
+    return node if p.shapes.same_shape(node.shape, shape) else p.BroadcastTo(node, shape)

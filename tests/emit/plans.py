@@ -94,7 +94,7 @@ def case(name, inputs, forward, upstreams, backward, wrt, sizes, outputs=None, c
     saved = [r for r in read if r.name not in {u.name for u in ups}]
     fwd = Plan(name, tuple(inputs), tuple(forward), tuple(outputs), constants)
     bwd = Plan(name, (*ups, *saved), tuple(backward), tuple(f"d{w}" for w in wrt), constants)
-    return Case(Op(name, title, tuple(wrt), tuple(u.name for u in ups), fwd, bwd), sizes)
+    return Case(Op(name, title, tuple(outputs), tuple(wrt), tuple(u.name for u in ups), fwd, bwd), sizes)
 
 
 def linear():

@@ -32,7 +32,7 @@ def meaning(case, sizes, inputs, upstreams):
     forward = execute(case.op.forward, inputs)
     numbers = {n: v for n, v in sizes.items() if n != "..."}
     backward = execute(case.op.backward, {**forward, **upstreams}, numbers)
-    return [forward[o] for o in case.op.forward.outputs], [backward[o] for o in case.op.backward.outputs]
+    return [forward[o] for o in case.op.outputs], [backward[o] for o in case.op.backward.outputs]
 
 
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
