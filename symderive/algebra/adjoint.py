@@ -36,7 +36,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """One place where an equation reads a tensor: ``tensor[positions]`` receives ``adjoint``, summed over ``summed``."""
+    """One place where a tensor is read: ``tensor[positions]`` receives ``adjoint``, summed over ``summed``."""
 
     tensor: str
     positions: tuple[Expr, ...]

@@ -11,7 +11,7 @@ from symderive.spec.sizes import BATCH_SIZE
 
 
 def always(condition: Expr) -> bool | None:
-    """True or False where a condition on indices and sizes holds at every size, or at none; None where neither is certain."""
+    """True (False) where a condition on indices and sizes holds at every size (at none), None where neither is sure."""
     if condition is S.One or condition is S.Zero:
         return condition is S.One
     if isinstance(condition, Lt | Le) and all(a.is_integer for a in condition.args):

@@ -251,4 +251,3 @@ _BINDERS: dict[str, Callable[[Expr, list[Index], Expr | None], Expr]] = {
     "det": lambda body, indices, _: nodes.Det.over(body, indices),
     "logdet": lambda body, indices, _: nodes.LogDet.over(body, indices),
 }
-

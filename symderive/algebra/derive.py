@@ -18,6 +18,7 @@ from symderive.algebra.build import build_program
 from symderive.algebra.deltas import guarded, solve
 from symderive.algebra.forward import prune, stable_program
 from symderive.algebra.inline import inline_adjoints
+from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Index, Sum
 from symderive.algebra.program import Derivation, Equation, Gradient, Program, Step
 from symderive.algebra.recognise import Knowledge
@@ -25,7 +26,7 @@ from symderive.algebra.saved import choose_saved
 from symderive.algebra.simplify import simplify
 from symderive.algebra.steps import Story, gradient_steps
 from symderive.algebra.terms import substitute, tensors
-from symderive.algebra.unbuild import Letters, statement
+from symderive.algebra.unbuild import statement
 from symderive.spec import model, syntax
 
 

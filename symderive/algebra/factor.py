@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Add, Expr, Mul, S
 
 from symderive.algebra.nodes import Access, Index, Sum, Where
-from symderive.algebra.rules import linearity
+from symderive.algebra.rules.sums import linearity
 from symderive.algebra.terms import Powers, cost, factors, powers, product, terms
 
 
@@ -60,7 +60,7 @@ def _shared(parts: list[tuple[Expr, Powers]]) -> Powers:
     """The factors of every term, each with the exponent that all of them have."""
     first = parts[0][1]
     shared: Powers = {}
-    for base, exponent in first.items():
+    for base in first:
         exponents = [p.get(base, S.Zero) for _, p in parts]
         if all(e > 0 for e in exponents):
             shared[base] = min(exponents)
@@ -84,9 +84,7 @@ def _factor_part(parts: list[tuple[Expr, Powers]]) -> Expr:
         for base, exponent in powers_of_term.items():
             if exponent > 0 and base.atoms(Access):
                 counts[base] = counts.get(base, 0) + 1
-    candidates = sorted(
-        (b for b, n in counts.items() if n > 1), key=lambda b: (-counts[b] * cost(b), b.sort_key())
-    )
+    candidates = sorted((b for b, n in counts.items() if n > 1), key=lambda b: (-counts[b] * cost(b), b.sort_key()))
     best = whole
     for base in candidates[:4]:
         having = [p for p in parts if p[1].get(base, S.Zero) > 0]
@@ -131,7 +129,9 @@ def _merge(group: list[tuple[Expr, Sum]]) -> Expr:
         return separate
     if not _elementwise([_without(p, shared) for _, p in parts]):
         return separate
-    merged = linearity(Sum.over(product(S.One, shared) * _factor([(n, _without(p, shared)) for n, p in parts]), indices))
+    merged = linearity(
+        Sum.over(product(S.One, shared) * _factor([(n, _without(p, shared)) for n, p in parts]), indices)
+    )
     return merged if cost(merged) < cost(separate) else separate
 
 

@@ -66,7 +66,9 @@ def _hazards(expression: Expr) -> int:
 
 
 def _is_normalised(exponential: Exp) -> bool:
-    return any(t.as_coeff_Mul()[0] == -1 and isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in terms(exponential.args[0]))
+    return any(
+        t.as_coeff_Mul()[0] == -1 and isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in terms(exponential.args[0])
+    )
 
 
 def prune(program: Program, wanted: set[str]) -> Program:

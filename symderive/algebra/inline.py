@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sympy import Expr, Mul
 
-from symderive.algebra.nodes import Access, Condition, Eq, Pad, Sum, Where, free_indices
+from symderive.algebra.nodes import Access, Condition, Eq, Index, Pad, Sum, Where, free_indices
 from symderive.algebra.program import Equation
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.simplify import Trail, simplify
@@ -77,8 +77,9 @@ def _is_worth_a_try(helper: Equation, users: list[str], story: Story) -> bool:
 
 
 def _is_alias(right: Expr) -> bool:
-    """Whether it only gives another name, or a number's multiple, of one tensor."""
-    return isinstance(right.as_coeff_Mul()[1], Access)
+    """Whether it is one tensor, or a scalar multiple of one."""
+    tensors_of_axes = [f for f in factors(right) if f.atoms(Index)]
+    return len(tensors_of_axes) == 1 and isinstance(tensors_of_axes[0], Access)
 
 
 def _can_meet(right: Expr) -> bool:
@@ -128,5 +129,3 @@ def is_contraction(expression: Sum) -> bool:
         if factor.atoms(Access):
             frees.append(frozenset((free_indices(factor) | factor.atoms(*map(type, bound))) - bound))
     return len(set(frees)) > 1
-
-

@@ -142,11 +142,12 @@ class Knowledge:
             yield Definition(indices, right, name)
         elif len(unnamed) == 1 and parts[unnamed[0]] == 1 and indices <= unnamed[0].atoms(Index) | indices:
             others = {b: e for b, e in parts.items() if b is not unnamed[0]}
-            if all(self._never_zero(b, e) for b, e in others.items()):
-                if (solve or not others or not unnamed[0].is_Add) and indices <= unnamed[0].atoms(Index):
-                    self.solves = self.solves or bool(others and unnamed[0].is_Add)
-                    yield Definition(indices, unnamed[0], product(1 / number, {b: -e for b, e in others.items()} | {name: S.One}))
-                    return
+            wanted = (solve or not others or not unnamed[0].is_Add) and indices <= unnamed[0].atoms(Index)
+            if wanted and all(self._never_zero(b, e) for b, e in others.items()):
+                self.solves = self.solves or bool(others and unnamed[0].is_Add)
+                value = product(1 / number, {b: -e for b, e in others.items()} | {name: S.One})
+                yield Definition(indices, unnamed[0], value)
+                return
             yield Definition(indices, right, name)
         elif unnamed:
             yield Definition(indices, right, name)
@@ -252,7 +253,9 @@ class Knowledge:
         if equation is None:
             return value
         outer = [i for n, i in enumerate(equation.indices) if n != places[0]]
-        return value.xreplace(dict(zip(outer, [i for n, i in enumerate(access.indices) if n != places[0]], strict=True)))
+        return value.xreplace(
+            dict(zip(outer, [i for n, i in enumerate(access.indices) if n != places[0]], strict=True))
+        )
 
     def _sum_along(self, tensor: str, axis: int, extent: Expr) -> Expr | None:
         key = (tensor, axis)
@@ -292,7 +295,7 @@ class Knowledge:
         return Where(condition, value.xreplace(found), S.Zero) if found else expression
 
     def drop_mask(self, expression: Expr) -> Expr:
-        """``where(c, T f, 0) = T f`` where T is 0 wherever c does not hold; of several conditions, those that T implies."""
+        """``where(c, T f, 0) = T f`` where T is 0 unless c holds; of several conditions, those that T implies."""
         if not isinstance(expression, Where) or expression.args[2] is not S.Zero:
             return expression
         condition, value, _ = expression.args
@@ -364,5 +367,3 @@ def _is_log_softmax(expression: Expr) -> bool:
     if not expression.is_Add:
         return False
     return any(t.as_coeff_Mul()[0] == -1 and isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in expression.args)
-
-

@@ -56,6 +56,7 @@ _SIGMOID = Pass(complement_of_sigmoid)
 _BRANCHES = Pass(common_factor_of_branches, named_branch)
 _FACTOR = Pass(factor_sum)
 
+
 def stable_form(expression: Expr) -> Expr:
     """What makes an expression safe to compute; binders are opened, since a normaliser is one more of them."""
     if not expression.atoms(Exp, log, Apply, LogSumExp, Abs, sign):

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from sympy import Add, Expr, Mul
 
-from symderive.algebra.adjoint import Occurrence
 from symderive.algebra import nodes
+from symderive.algebra.adjoint import Occurrence
+from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Eq, Index, Sum
 from symderive.algebra.program import Equation, Step
 from symderive.algebra.simplify import Change, Trail
 from symderive.algebra.terms import tensors
-from symderive.algebra.unbuild import Letters, Writer, statement
+from symderive.algebra.unbuild import Writer, statement
 from symderive.spec.syntax import Access, Binary, Binder, Call, Name, Node, Number, Statement
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ def powers(expression: Expr) -> tuple[Rational, Powers]:
 
     A sum that is a factor gives its number away, ``2 a - 2 b = 2 (a - b)``, so that equal factors look equal.
     """
-    number, result = S.One, {}
+    number: Rational = S.One
+    result: Powers = {}
     for factor in factors(expression):
         if factor.is_Rational:
             number *= factor
@@ -50,7 +51,7 @@ def product(number: Expr, parts: Powers) -> Expr:
 
 
 def content(expression: Expr) -> tuple[Rational, tuple[Expr, ...]]:
-    """The greatest number that divides every term of a sum, a denominator only if all have it, and the terms without it.
+    """The greatest number that divides every term (a denominator only if all have it), and the terms without it.
 
     SymPy multiplies a number into a sum (``2*(a + b)`` becomes ``2*a + 2*b``); whoever prints a sum takes it out
     again. The number is negative where every term is.
@@ -112,7 +113,7 @@ def _under(binder: Binder, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr])
 
 
 def transform_opened(expression: Expr, rule: Callable[[Expr], Expr]) -> Expr:
-    """Apply ``rule`` to every subexpression, with fresh indices in place of bound ones: for rules that bring in binders."""
+    """Apply ``rule`` everywhere, with fresh indices in place of bound ones: for rules that bring in binders."""
     if isinstance(expression, Binder):
         body, opened = expression.open()
         at = tuple(transform_opened(a, rule) for a in expression.at)
@@ -166,7 +167,7 @@ def cost(expression: Expr) -> int:
     if isinstance(expression, Index) or not expression.args:
         return 0 if expression.is_Number and abs(expression) == 1 else 1
     if isinstance(expression, Access):
-        return 2
+        return 2 if expression.indices else 1
     inner = sum(cost(a) for a in expression.args if isinstance(a, Expr) and not isinstance(a, Index))
     if isinstance(expression, Binder):
         return inner + 4

@@ -6,9 +6,7 @@ neutral branch a condition of the reduction.
 
 from __future__ import annotations
 
-import itertools
-import string
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import singledispatchmethod
 
@@ -17,58 +15,15 @@ from sympy import Add, Expr, Function, Mul, Pow, S, Symbol
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
-from symderive.algebra.nodes import Access, And, Eq, Index, LogSumExp, Where
-from symderive.algebra.program import Equation, Program
+from symderive.algebra.letters import Letters
+from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Where
+from symderive.algebra.program import Equation
+from symderive.algebra.reading import fraction, product_of, reading_order, split_condition
 from symderive.algebra.terms import content, depends, factors, primitive, terms
 from symderive.errors import InternalError
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.syntax import BATCH, Binary, Binder, Call, Name, Node, Number, Statement, Unary
-
-
-class Letters:
-    """Which names an author gives to indices of each extent, in order of first use, and which names are taken."""
-
-    def __init__(self, program: Program, taken: Iterable[str] = ()) -> None:
-        self.by_extent: dict[Expr, list[str]] = {}
-        self.axes: dict[tuple[str, int], str] = {}
-        self.tensors = tuple(program.shapes)
-        self.taken = {*program.shapes, *program.sizes, *program.constants, *FUNCTIONS, *taken}
-        for equation in program.equations:
-            self._learn(equation)
-
-    def _learn(self, equation: Equation) -> None:
-        for place, index in enumerate(equation.indices):
-            self._note(index)
-            self.axes.setdefault((equation.tensor, place), index.name)
-
-    def _note(self, index: Index) -> None:
-        names = self.by_extent.setdefault(index.extent, [])
-        if index.name and index.name not in names:
-            names.append(index.name)
-
-    def declare(self, name: str, extent: Expr) -> None:
-        """A letter that the spec's text uses for an extent, bound ones included."""
-        names = self.by_extent.setdefault(extent, [])
-        if name not in names:
-            names.append(name)
-
-    def choose(self, extent: Expr, used: Mapping[str, Expr]) -> str:
-        """A letter for an index of this extent that the equation does not use for anything else."""
-        if extent == nodes.BATCH_SIZE:
-            return BATCH
-        for name in itertools.chain(self.by_extent.get(extent, ()), self._unclaimed(extent), _LETTERS):
-            if name not in used and name not in self.taken:
-                return name
-        raise InternalError("no letter is left for an index")
-
-    def _unclaimed(self, extent: Expr) -> Iterator[str]:
-        """Usual letters that the author does not use for another extent."""
-        others = {n for e, names in self.by_extent.items() if e != extent for n in names}
-        return (c for c in "ijklmnpqrstuvwabcdefgh" if c not in others)
-
-
-_LETTERS = (*string.ascii_lowercase, *(f"{c}{n}" for n in range(1, 100) for c in "ijk"))
 
 
 def statement(equation: Equation, letters: Letters) -> Statement:
@@ -175,7 +130,7 @@ class Writer:
         if softmax is not None:
             return softmax
         number, parts = content(expression)
-        ordered = sorted(parts, key=_reading_order)
+        ordered = sorted(parts, key=reading_order)
         if ordered[0].could_extract_minus_sign() and (
             positive := [t for t in ordered if not t.could_extract_minus_sign()]
         ):
@@ -193,7 +148,7 @@ class Writer:
     def _mul(self, expression: Mul) -> Node:
         number, parts = self._numbers(expression)
         rest, mean = self._mean(Mul(*parts, evaluate=False))
-        above, below = _fraction([f for f in factors(rest) if f is not S.One], self.order)
+        above, below = fraction([f for f in factors(rest) if f is not S.One], self.order)
         head = [self.write(f) for f in above]
         if mean is not None:
             head.append(mean)
@@ -204,8 +159,8 @@ class Writer:
         tail = [self.write(f) for f in below]
         if number.q != 1:
             tail.insert(0, Number(Fraction(int(number.q))))
-        result = _product(head)
-        return Binary("/", result, _product(tail)) if tail else result
+        result = product_of(head)
+        return Binary("/", result, product_of(tail)) if tail else result
 
     def _numbers(self, expression: Mul) -> tuple[Expr, list[Expr]]:
         """The number in front of a product, those inside its sums included, and the other factors."""
@@ -272,10 +227,9 @@ class Writer:
                 own = expression - term
                 masked = own if condition is None else Where(condition, own, S.NegativeInfinity)
                 for index in sorted(own.atoms(Index), key=lambda i: i.name):
-                    if not index.is_bound and index.extent == normaliser.bound[0].extent and not depends(normaliser, [index]):
-                        if LogSumExp.over(masked, [index]) == normaliser:
-                            where = None if condition is None else self.condition(condition)
-                            return Binder(name, (index.name,), where, self.write(own))
+                    if not depends(normaliser, [index]) and LogSumExp.over(masked, [index]) == normaliser:
+                        where = None if condition is None else self.condition(condition)
+                        return Binder(name, (index.name,), where, self.write(own))
         return None
 
     @write.register
@@ -328,8 +282,10 @@ class Writer:
         body, opened = self.open(expression)
         condition = None
         if not self.deltas:
-            condition, body = _split_condition(body, neutral, opened)
-        node = Binder(op, self._letters(opened), None if condition is None else self.condition(condition), self.write(body))
+            condition, body = split_condition(body, neutral, opened)
+        node = Binder(
+            op, self._letters(opened), None if condition is None else self.condition(condition), self.write(body)
+        )
         self.close(opened)
         return node
 
@@ -374,59 +330,6 @@ def _scaled(number: Expr, node: Node, writer: Writer) -> Node:
         return Unary("-", _scaled(-number, node, writer))
     result = node if number.p == 1 else Binary("*", writer.write(sympy.Integer(number.p)), node)
     return result if number.q == 1 else Binary("/", result, Number(Fraction(int(number.q))))
-
-
-def _reading_order(term: Expr) -> tuple[int, int]:
-    """Terms without a sum come first, numbers last, as people write them; else SymPy's order stays."""
-    return (1 if term.is_number else 0, 1 if term.atoms(nodes.Binder) else 0)
-
-
-def _product(parts: list[Node]) -> Node:
-    result = parts[0]
-    for part in parts[1:]:
-        result = Binary("*", result, part)
-    return result
-
-
-def _fraction(parts: Iterable[Expr], order: Mapping[str, int]) -> tuple[list[Expr], list[Expr]]:
-    """Factors above and below the line: scalars first, then in the order of the left side's indices."""
-    above, below = [], []
-    for factor in parts:
-        if isinstance(factor, Pow) and not isinstance(factor, Exp) and factor.exp.is_number and factor.exp < 0:
-            if factor.exp == sympy.Rational(-1, 2):
-                above.append(factor)
-            else:
-                below.append(factor.base**-factor.exp)
-        else:
-            above.append(factor)
-    above.sort(key=lambda f: _factor_order(f, order))
-    below.sort(key=lambda f: _factor_order(f, order))
-    return above, below
-
-
-def _factor_order(factor: Expr, order: Mapping[str, int]) -> tuple[int, int, int]:
-    """Scalars, then by the first index of the left side that a factor holds; reductions after what is simpler."""
-    first = min((order.get(i.name, len(order)) for i in factor.atoms(Index)), default=-1)
-    if factor.is_number or not factor.atoms(Access):
-        return 0, 0 if not factor.atoms(Index) else 1, 0
-    kinds = (isinstance(factor, nodes.Sum), bool(factor.atoms(nodes.Binder)), factor.is_Add)
-    return 1, first, next((3 - n for n, kind in enumerate(kinds) if kind), 0)
-
-
-def _split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...]) -> tuple[Expr | None, Expr]:
-    """The condition of a reduction: a ``where`` whose other branch is neutral, or deltas that are factors of a sum."""
-    if neutral is None:
-        return None, body
-    conditions: list[Expr] = []
-    if neutral is S.Zero:
-        deltas = [f for f in factors(body) if isinstance(f, Eq) and depends(f, opened)]
-        if deltas and body not in deltas:
-            conditions += deltas
-            body = Mul(*(f for f in factors(body) if f not in deltas))
-    if isinstance(body, Where) and body.args[2] == neutral and depends(body.args[0], opened):
-        conditions.append(body.args[0])
-        body = body.args[1]
-    return (And(*conditions), body) if conditions else (None, body)
 
 
 _REDUCTIONS: dict[type, tuple[str, Expr | None]] = {

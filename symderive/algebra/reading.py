@@ -1,0 +1,68 @@
+"""The order in which people write the factors and terms of a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import sympy
+from sympy import Expr, Mul, Pow, S
+from sympy.functions.elementary.exponential import exp as Exp
+
+from symderive.algebra import nodes
+from symderive.algebra.nodes import Access, And, Eq, Index, Where
+from symderive.algebra.terms import depends, factors
+from symderive.spec.syntax import Binary, Node
+
+
+def product_of(parts: list[Node]) -> Node:
+    """``a * b * c``."""
+    result = parts[0]
+    for part in parts[1:]:
+        result = Binary("*", result, part)
+    return result
+
+
+def fraction(parts: Iterable[Expr], order: Mapping[str, int]) -> tuple[list[Expr], list[Expr]]:
+    """Factors above and below the line: scalars first, then in the order of the left side's indices."""
+    above, below = [], []
+    for factor in parts:
+        if isinstance(factor, Pow) and not isinstance(factor, Exp) and factor.exp.is_number and factor.exp < 0:
+            if factor.exp == sympy.Rational(-1, 2):
+                above.append(factor)
+            else:
+                below.append(factor.base**-factor.exp)
+        else:
+            above.append(factor)
+    above.sort(key=lambda f: _factor_order(f, order))
+    below.sort(key=lambda f: _factor_order(f, order))
+    return above, below
+
+
+def _factor_order(factor: Expr, order: Mapping[str, int]) -> tuple[int, int, int]:
+    """Scalars, then by the first index of the left side that a factor holds; reductions after what is simpler."""
+    first = min((order.get(i.name, len(order)) for i in factor.atoms(Index)), default=-1)
+    if factor.is_number or not factor.atoms(Access):
+        return 0, 0 if not factor.atoms(Index) else 1, 0
+    kinds = (isinstance(factor, nodes.Sum), bool(factor.atoms(nodes.Binder)), factor.is_Add)
+    return 1, first, next((3 - n for n, kind in enumerate(kinds) if kind), 0)
+
+
+def split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...]) -> tuple[Expr | None, Expr]:
+    """The condition of a reduction: a ``where`` whose other branch is neutral, or deltas that are factors of a sum."""
+    if neutral is None:
+        return None, body
+    conditions: list[Expr] = []
+    if neutral is S.Zero:
+        deltas = [f for f in factors(body) if isinstance(f, Eq) and depends(f, opened)]
+        if deltas and body not in deltas:
+            conditions += deltas
+            body = Mul(*(f for f in factors(body) if f not in deltas))
+    if isinstance(body, Where) and body.args[2] == neutral and depends(body.args[0], opened):
+        conditions.append(body.args[0])
+        body = body.args[1]
+    return (And(*conditions), body) if conditions else (None, body)
+
+
+def reading_order(term: Expr) -> tuple[int, int]:
+    """Terms without a sum come first, numbers last, as people write them; else SymPy's order stays."""
+    return (1 if term.is_number else 0, 1 if term.atoms(nodes.Binder) else 0)

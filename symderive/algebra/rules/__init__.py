@@ -1,0 +1,86 @@
+"""Rewrite rules, each a named function from an expression to an equal one; its docstring is its mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr
+
+from symderive.algebra.rules.branches import (
+    certain_condition,
+    common_factor_of_branches,
+    into_branch,
+    merge_branches,
+    named_branch,
+    same_branch,
+    sign_of_number,
+    whole_quotient,
+)
+from symderive.algebra.rules.exponentials import (
+    absorb_normaliser,
+    complement,
+    complement_of_sigmoid,
+    log_of_sigmoid,
+    log_of_sum_of_exponentials,
+    logistic,
+    one_exponential,
+    quotient_of_exponentials,
+    shift_of_exponents,
+)
+from symderive.algebra.rules.sums import linearity, normalised_sum
+from symderive.algebra.terms import transform
+
+__all__ = [
+    "FUNCTION",
+    "STABLE",
+    "SUMS",
+    "Rule",
+    "common_factor_of_branches",
+    "complement",
+    "complement_of_sigmoid",
+    "named_branch",
+    "tidy_function",
+]
+
+Rule = Callable[[Expr], Expr]
+
+STABLE: tuple[Rule, ...] = (
+    log_of_sum_of_exponentials,
+    log_of_sigmoid,
+    quotient_of_exponentials,
+    shift_of_exponents,
+    absorb_normaliser,
+    one_exponential,
+    logistic,
+    sign_of_number,
+)
+"""What makes an expression safe to compute, whatever it was written as."""
+
+SUMS: tuple[Rule, ...] = (
+    whole_quotient,
+    certain_condition,
+    same_branch,
+    into_branch,
+    linearity,
+    normalised_sum,
+    merge_branches,
+)
+
+FUNCTION: tuple[Rule, ...] = (
+    sign_of_number,
+    same_branch,
+    certain_condition,
+    merge_branches,
+    common_factor_of_branches,
+    named_branch,
+    logistic,
+    complement_of_sigmoid,
+)
+"""What writes the derivative of a function with functions of the table."""
+
+
+def tidy_function(derivative: Expr, call: Expr, body: Expr) -> Expr:
+    """A derivative in terms of the function itself, ``call``, whose definition is ``body``, and others of the table."""
+    for rule in FUNCTION:
+        derivative = transform(derivative, rule)
+    return derivative.xreplace({body: call})

@@ -1,0 +1,191 @@
+"""Conditions that are certain, and the branches of a ``where``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy
+from sympy import Add, Expr, Mul, S
+
+from symderive.algebra import nodes
+from symderive.algebra.bounds import always, in_range
+from symderive.algebra.nodes import Access, And, Eq, Not, Where
+from symderive.algebra.rules.sums import is_finite
+from symderive.algebra.terms import factors
+
+
+def whole_quotient(expression: Expr) -> Expr:
+    """``r // b = 0`` and ``r % b = r`` where ``0 <= r < b``."""
+    if isinstance(expression, nodes.FloorDiv | nodes.Mod):
+        a, b = expression.args
+        if not in_range(a, b) and not isinstance(a, Access):
+            return S.Zero if isinstance(expression, nodes.FloorDiv) else a
+    return expression
+
+
+def certain_condition(expression: Expr) -> Expr:
+    """A condition on indices that always holds is 1, one that never does is 0."""
+    if isinstance(expression, nodes.Condition):
+        verdict = always(expression)
+        if verdict is not None:
+            return S.One if verdict else S.Zero
+    if isinstance(expression, And):
+        return And(*(c for c in expression.args if not _said_by_others(c, expression.args)))
+    return expression
+
+
+def _said_by_others(condition: Expr, others: tuple[Expr, ...]) -> bool:
+    """``a < b`` says ``not b < a`` and ``a != b``."""
+    if not isinstance(condition, Not) or not isinstance(condition.args[0], nodes.Lt | Eq):
+        return False
+    a, b = condition.args[0].args
+    return nodes.Lt(b, a) in others or (isinstance(condition.args[0], Eq) and nodes.Lt(a, b) in others)
+
+
+def same_branch(expression: Expr) -> Expr:
+    """``where(c, where(c, a, b), d) = where(c, a, d)``, and the like for the other branch."""
+    if not isinstance(expression, Where):
+        return expression
+    condition, a, b = expression.args
+    if isinstance(condition, And):
+        condition = And(*(_given(c, [k for k in condition.args if k is not c]) for c in condition.args))
+        if not isinstance(condition, And):
+            return Where(condition, a, b)
+    a = _given(a, condition.args if isinstance(condition, And) else [condition])
+    taken = _under(a, condition, True)
+    other = _under(b, condition, False)
+    if isinstance(taken, Where) and taken.args[2] == other:
+        return Where(And(condition, taken.args[0]), taken.args[1], other)
+    if isinstance(other, Where) and other.args[2] == taken:
+        return Where(And(Not(condition), other.args[0]), other.args[1], taken)
+    return Where(condition, taken, other)
+
+
+def _given(expression: Expr, known: Iterable[Expr]) -> Expr:
+    """The expression where the conditions hold: what depends on them takes its first branch."""
+    known = set(known)
+    taken = {w: w.args[1] for w in expression.atoms(Where) if w.args[0] in known}
+    return expression.xreplace(taken) if taken else expression
+
+
+def _under(expression: Expr, condition: Expr, holds: bool) -> Expr:
+    """A branch, given that the condition holds (or does not)."""
+    if not isinstance(expression, Where):
+        return expression
+    inner = expression.args[0]
+    if inner == condition:
+        return expression.args[1 if holds else 2]
+    known = condition.args if isinstance(condition, And) and holds else (condition,)
+    if holds and isinstance(inner, And) and any(c in known for c in inner.args):
+        return Where(And(*(c for c in inner.args if c not in known)), expression.args[1], expression.args[2])
+    return expression
+
+
+def merge_branches(expression: Expr) -> Expr:
+    """``where(c, a, 0) + where(c, b, d) = where(c, a + b, d)``; two branches that exclude each other are one."""
+    if not expression.is_Add:
+        return expression
+    branches: dict[Expr, list[Expr]] = {}
+    rest = []
+    for term in expression.args:
+        number, inner = term.as_coeff_Mul()
+        if isinstance(inner, Where):
+            condition, a, b = inner.args
+            if isinstance(condition, Not):
+                condition, a, b = condition.args[0], b, a
+            held = branches.setdefault(condition, [S.Zero, S.Zero])
+            held[0] += number * a
+            held[1] += number * b
+        else:
+            rest.append(term)
+    for condition, (_, b) in list(branches.items()):
+        opposite = _opposite(condition)
+        if b is S.Zero and opposite in branches and branches[opposite][1] is S.Zero:
+            branches[condition][1] = Where(opposite, branches.pop(opposite)[0], S.Zero)
+            break
+    if sum(isinstance(t.as_coeff_Mul()[1], Where) for t in expression.args) == len(branches):
+        return expression
+    return Add(*rest, *(Where(c, a, b) for c, (a, b) in branches.items()))
+
+
+def _opposite(condition: Expr) -> Expr | None:
+    """``x < 0`` for ``x > 0``, which cannot hold with it."""
+    if isinstance(condition, nodes.Lt) and condition.args[0] is S.Zero:
+        return nodes.Lt(condition.args[1], S.Zero)
+    return None
+
+
+def common_factor_of_branches(expression: Expr) -> Expr:
+    """``where(c, f a, f b) = f where(c, a, b)`` where neither branch is 0."""
+    if not isinstance(expression, Where) or S.Zero in expression.args[1:2]:
+        return expression
+    leaves = [leaf for leaf in _leaves(expression) if leaf is not S.Zero]
+    if len(leaves) < 2:
+        return expression
+    shared = {f for f in factors(leaves[0]) if not f.is_Number}
+    for leaf in leaves[1:]:
+        shared &= set(factors(leaf))
+    if not shared or not all(is_finite(f) for f in shared):
+        return expression
+    common = Mul(*shared)
+    return common * _divide_leaves(expression, shared)
+
+
+def _leaves(expression: Expr) -> list[Expr]:
+    if isinstance(expression, Where):
+        return _leaves(expression.args[1]) + _leaves(expression.args[2])
+    return [expression]
+
+
+def _divide_leaves(expression: Expr, shared: set[Expr]) -> Expr:
+    if isinstance(expression, Where):
+        return Where(expression.args[0], *(_divide_leaves(a, shared) for a in expression.args[1:]))
+    if expression is S.Zero:
+        return expression
+    rest = list(factors(expression))
+    for factor in shared:
+        rest.remove(factor)
+    return Mul(*rest)
+
+
+def into_branch(expression: Expr) -> Expr:
+    """``f where(c, a, 0) = where(c, f a, 0)``: what is multiplied by 0 must not contribute, not even NaN."""
+    if not expression.is_Mul:
+        return expression
+    masks = [f for f in expression.args if isinstance(f, Where) and f.args[2] is S.Zero]
+    if not masks:
+        return expression
+    rest = [f for f in expression.args if f not in masks]
+    deltas = [f for f in rest if isinstance(f, Eq)]
+    value = Mul(*(f for f in rest if f not in deltas), *(m.args[1] for m in masks))
+    return Mul(*deltas, Where(And(*(m.args[0] for m in masks)), value, S.Zero))
+
+
+def sign_of_number(expression: Expr) -> Expr:
+    """SymPy's own ``Abs`` and ``sign`` are the language's ``abs`` and ``sign``."""
+    if isinstance(expression, sympy.Abs):
+        return nodes.Apply("abs", expression.args[0])
+    if isinstance(expression, sympy.sign):
+        return nodes.Apply("sign", expression.args[0])
+    return expression
+
+
+def named_branch(expression: Expr) -> Expr:
+    """``where(x > 0, 1, where(x < 0, -1, 0)) = sign(x)``: a function of the table that is defined by branches."""
+    if not isinstance(expression, Where):
+        return expression
+    from symderive.algebra.adjoint import definition
+
+    for name in ("sign", "abs", "relu"):
+        pattern = definition(name)
+        argument = _branch_argument(expression)
+        if argument is not None and pattern.xreplace({Access("x"): argument}) == expression:
+            return nodes.Apply(name, argument)
+    return expression
+
+
+def _branch_argument(expression: Where) -> Expr | None:
+    condition = expression.args[0]
+    if isinstance(condition, nodes.Lt) and condition.args[0] is S.Zero:
+        return condition.args[1]
+    return None

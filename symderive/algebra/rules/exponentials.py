@@ -1,0 +1,222 @@
+"""Exponentials, their sums and quotients, written so that none can overflow."""
+
+from __future__ import annotations
+
+from sympy import Add, Expr, Mul, Pow, S, log
+from sympy.functions.elementary.exponential import exp as Exp
+
+from symderive.algebra import nodes
+from symderive.algebra.nodes import LogSumExp, Sum, Where
+from symderive.algebra.terms import depends, factors, powers, product, terms
+
+
+def log_of_sum_of_exponentials(expression: Expr) -> Expr:
+    """``log(sum_k exp(f_k)) = logsumexp_k f_k``; a mask becomes -inf, a common factor a term."""
+    if not isinstance(expression, log):
+        return expression
+    result, rest = [], []
+    for factor in factors(expression.args[0]):
+        exponents = _sum_of_exponentials(factor)
+        if exponents is not None:
+            result.append(exponents)
+        elif isinstance(factor, Exp):
+            result.append(factor.args[0])
+        elif (shift := _largest_exponent(factor)) is not None:
+            result.append(shift)
+            rest.append(_shifted(factor, shift))
+        elif isinstance(factor, Pow) and (inner := _sum_of_exponentials(factor.base)) is not None:
+            result.append(factor.exp * inner)
+        else:
+            rest.append(factor)
+    if not result:
+        return expression
+    return Add(*result, log(Mul(*rest)) if rest else S.Zero)
+
+
+def _sum_of_exponentials(expression: Expr) -> Expr | None:
+    """The logsumexp whose exponential the sum is, or None."""
+    if not isinstance(expression, Sum):
+        return None
+    body, indices = expression.open()
+    exponent = _exponent(body)
+    return None if exponent is None else LogSumExp.over(exponent, indices)
+
+
+def _exponent(body: Expr) -> Expr | None:
+    if isinstance(body, Exp):
+        return body.args[0]
+    if isinstance(body, Where) and body.args[2] is S.Zero:
+        inner = _exponent(body.args[1])
+        return None if inner is None else Where(body.args[0], inner, S.NegativeInfinity)
+    return None
+
+
+def quotient_of_exponentials(expression: Expr) -> Expr:
+    """``exp(f_j) / sum_k exp(f_k) = exp(f_j - logsumexp_k f_k)``, which cannot overflow.
+
+    A weighted sum, ``sum_k w_k exp(f_k)``, is ``exp(logsumexp f) sum_k w_k exp(f_k - logsumexp f)``.
+    """
+    if not isinstance(expression, Mul | Pow):
+        return expression
+    number, parts = powers(expression)
+    changed = False
+    for base, exponent in list(parts.items()):
+        if not (exponent.is_number and exponent < 0):
+            continue
+        whole = _sum_of_exponentials(base)
+        if whole is not None:
+            del parts[base]
+            parts[Exp(exponent * whole)] = parts.get(Exp(exponent * whole), S.Zero) + 1
+            changed = True
+            continue
+        shift = _largest_exponent(base)
+        if shift is not None:
+            del parts[base]
+            parts[_shifted(base, shift)] = exponent
+            parts[Exp(exponent * shift)] = parts.get(Exp(exponent * shift), S.Zero) + 1
+            changed = True
+    if not changed:
+        return expression
+    return absorb_normaliser(product(number, parts))
+
+
+def one_exponential(expression: Expr) -> Expr:
+    """``exp(a) exp(f - logsumexp f) = exp(a + f - logsumexp f)``: a normaliser joins what it normalises."""
+    if not expression.is_Mul:
+        return expression
+    exponentials = [f for f in expression.args if isinstance(f, Exp)]
+    if len(exponentials) < 2 or not any(_normalises(e) for e in exponentials):
+        return expression
+    rest = [f for f in expression.args if f not in exponentials]
+    return Mul(*rest, Exp(Add(*(e.args[0] for e in exponentials))))
+
+
+def _normalises(exponential: Expr) -> bool:
+    return any(isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in terms(exponential.args[0]))
+
+
+def _largest_exponent(expression: Expr) -> Expr | None:
+    """For ``sum_k w_k exp(f_k)`` the logsumexp of f."""
+    if not isinstance(expression, Sum):
+        return None
+    body, indices = expression.open()
+    exponentials = [f for f in factors(body) if isinstance(f, Exp)]
+    if len(exponentials) != 1 or any(
+        isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in terms(exponentials[0].args[0])
+    ):
+        return None
+    return LogSumExp.over(exponentials[0].args[0], indices)
+
+
+def _shifted(expression: Sum, shift: Expr) -> Expr:
+    body, indices = expression.open()
+    exponential = next(f for f in factors(body) if isinstance(f, Exp))
+    rest = Mul(*(f for f in factors(body) if f is not exponential))
+    return Sum.over(rest * Exp(exponential.args[0] - shift), indices)
+
+
+def shift_of_exponents(expression: Expr) -> Expr:
+    """``logsumexp_k (f_k + c) = c + logsumexp_k f_k``."""
+    if not isinstance(expression, LogSumExp):
+        return expression
+    body, indices = expression.open()
+    shift = [t for t in terms(body) if not depends(t, indices)]
+    if not shift or len(shift) == len(terms(body)):
+        return expression
+    return Add(*shift, LogSumExp.over(Add(*(t for t in terms(body) if t not in shift)), indices))
+
+
+def absorb_normaliser(expression: Expr) -> Expr:
+    """``exp(-logsumexp_k f_k) sum_k w_k exp(f_k) = sum_k w_k exp(f_k - logsumexp f)``, and the like for masks."""
+    if not expression.is_Mul:
+        return expression
+    result = list(expression.args)
+    for factor in expression.args:
+        if not isinstance(factor, Exp):
+            continue
+        bound = [t for t in terms(factor.args[0]) if isinstance(t.as_coeff_Mul()[1], LogSumExp)]
+        for n, other in enumerate(result):
+            if bound and isinstance(other, Sum) and _largest_exponent(other) == -Add(*bound):
+                result.remove(factor)
+                result[n - 1 if result.index(other) < n else n] = _shifted(other, -Add(*bound))
+                rest = factor.args[0] - Add(*bound)
+                return Mul(*result, Exp(rest))
+            if isinstance(other, Where) and other.args[2] is S.Zero and isinstance(other.args[1], Exp):
+                result.remove(factor)
+                result[result.index(other)] = Where(other.args[0], other.args[1] * factor, S.Zero)
+                return Mul(*result)
+    return expression
+
+
+def logistic(expression: Expr) -> Expr:
+    """``1 / (1 + exp(-x)) = sigmoid(x)``, and ``exp(x) sigmoid(-x) = sigmoid(x)``."""
+    if not isinstance(expression, Mul | Pow):
+        return expression
+    number, parts = powers(expression)
+    changed = False
+    for base, exponent in list(parts.items()):
+        argument = _one_plus_exponential(base)
+        if argument is not None and exponent.is_Integer and exponent < 0:
+            del parts[base]
+            name = nodes.Apply("sigmoid", -argument)
+            parts[name] = parts.get(name, S.Zero) - exponent
+            changed = True
+    for base, exponent in list(parts.items()):
+        if isinstance(base, Exp) and exponent == 1:
+            mate = nodes.Apply("sigmoid", -base.args[0])
+            if mate in parts and parts[mate].is_Integer and parts[mate] > 0:
+                del parts[base]
+                parts[mate] -= 1
+                name = nodes.Apply("sigmoid", base.args[0])
+                parts[name] = parts.get(name, S.Zero) + 1
+                changed = True
+    return product(number, parts) if changed else expression
+
+
+def _one_plus_exponential(base: Expr) -> Expr | None:
+    if base.is_Add and len(base.args) == 2 and S.One in base.args:
+        other = base.args[0] if base.args[1] is S.One else base.args[1]
+        if isinstance(other, Exp):
+            return other.args[0]
+    return None
+
+
+def log_of_sigmoid(expression: Expr) -> Expr:
+    """``log(sigmoid(x)) = logsigmoid(x)``, ``log(1 - sigmoid(x)) = logsigmoid(-x)``; ``log(1 + exp(x))`` is softplus."""
+    if not isinstance(expression, log):
+        return expression
+    argument = expression.args[0]
+    if isinstance(argument, nodes.Apply) and argument.function == "sigmoid":
+        return nodes.Apply("logsigmoid", argument.arguments[0])
+    if argument.is_Add and len(argument.args) == 2 and S.One in argument.args:
+        other = argument - 1
+        if isinstance(other, Exp):
+            return nodes.Apply("softplus", other.args[0])
+        if isinstance(-other, nodes.Apply) and (-other).function == "sigmoid":
+            return nodes.Apply("logsigmoid", -(-other).arguments[0])
+    return expression
+
+
+def complement(expression: Expr) -> Expr:
+    """``sigmoid(-x) = 1 - sigmoid(x)``."""
+    if isinstance(expression, nodes.Apply) and expression.function == "sigmoid":
+        argument = expression.arguments[0]
+        if argument.could_extract_minus_sign():
+            return 1 - nodes.Apply("sigmoid", -argument)
+    return expression
+
+
+def complement_of_sigmoid(expression: Expr) -> Expr:
+    """``sigmoid(x) sigmoid(-x) = sigmoid(x) (1 - sigmoid(x))``: the textbook's form."""
+    if not expression.is_Mul:
+        return expression
+    number, parts = powers(expression)
+    for base, exponent in list(parts.items()):
+        if isinstance(base, nodes.Apply) and base.function == "sigmoid" and exponent == 1:
+            argument = base.arguments[0]
+            mate = nodes.Apply("sigmoid", -argument)
+            if parts.get(mate) == 1 and not argument.could_extract_minus_sign():
+                del parts[mate]
+                parts[1 - base] = parts.get(1 - base, S.Zero) + 1
+                return product(number, parts)
+    return expression
