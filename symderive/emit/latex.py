@@ -17,7 +17,7 @@ from symderive.emit.latex_calls import CALLS, call
 from symderive.emit.latex_lines import aligned
 from symderive.emit.latex_names import Notation
 from symderive.emit.latex_nodes import NODES
-from symderive.emit.latex_printer import Handler, Printer
+from symderive.emit.latex_printer import Handler, Printer, is_truth
 from symderive.emit.latex_sizes import axes
 from symderive.emit.latex_tex import Level
 from symderive.spec.model import Equation, Input
@@ -35,7 +35,7 @@ class IndexPrinter(Printer):
 def expression_latex(node: Node, notation: Notation | None = None) -> str:
     """An expression of index form as LaTeX."""
     printer = IndexPrinter(notation)
-    return printer.tex(node).text
+    return printer.condition(node) if is_truth(node) else printer.text(node)
 
 
 def statement_latex(statement: Statement, notation: Notation | None = None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from symderive.emit.latex_names import verbatim
-from symderive.emit.latex_printer import Handler, Printer, is_number
+from symderive.emit.latex_printer import Handler, Printer
+from symderive.emit.latex_signs import is_number
 from symderive.emit.latex_tex import Level, Tex, cases, subscript
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.syntax import Call, Node

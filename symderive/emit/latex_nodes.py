@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from symderive.emit.latex_lines import measure
-from symderive.emit.latex_printer import Handler, Printer, is_number
+from symderive.emit.latex_printer import Handler, Printer
+from symderive.emit.latex_signs import is_number, without_minus
 from symderive.emit.latex_tail import Hole
 from symderive.emit.latex_tex import Level, Tex, is_tall, negative, product, subscript, with_foot
 from symderive.errors import UnsupportedError
@@ -79,7 +80,11 @@ def _add(printer: Printer, node: Binary) -> Tex:
 
 
 def _multiply(printer: Printer, node: Binary) -> Tex:
-    return product([printer.number(factor, Level.PRODUCT) for factor in factors_of(node, "*")])
+    factors = [printer.number(factor, Level.PRODUCT) for factor in factors_of(node, "*")]
+    reaching = [factor for factor in factors if factor.open]
+    if len(reaching) == 1:
+        factors = [factor for factor in factors if not factor.open] + reaching
+    return product(factors)
 
 
 def factors_of(node: Node, op: str) -> list[Node]:
@@ -91,9 +96,8 @@ def factors_of(node: Node, op: str) -> list[Node]:
 
 def _divide(printer: Printer, node: Binary) -> Tex:
     """A fraction; what is large stands behind it, and a minus in front."""
-    minus, above_line = without_minus(node.left)
-    if minus:
-        return negative(_divide(printer, Binary("/", above_line, node.right)))
+    if (minus_and_rest := without_minus(node))[0]:
+        return negative(printer.number(minus_and_rest[1], Level.PRODUCT))
     if isinstance(node.left, Binary) and node.left.op == "/":
         inner = node.left
         return _divide(printer, Binary("/", inner.left, Binary("*", inner.right, node.right)))
@@ -107,16 +111,6 @@ def _divide(printer: Printer, node: Binary) -> Tex:
     count = 1 if isinstance(factors[0], Number) and len(factors) > 1 else 0
     share = Tex(rf"\frac{{{printer.text(factors[0]) if count else 1}}}{{{below}}}", Level.FRACTION)
     return product([share, *(printer.number(factor, Level.PRODUCT) for factor in factors[count:])])
-
-
-def without_minus(node: Node) -> tuple[bool, Node]:
-    """Whether a term starts with a minus, and the term without it."""
-    if isinstance(node, Unary) and node.op == "-":
-        return True, node.operand
-    if isinstance(node, Binary) and node.op in ("*", "/"):
-        minus, left = without_minus(node.left)
-        return minus, Binary(node.op, left, node.right) if minus else node
-    return False, node
 
 
 def _is_large(node: Node) -> bool:

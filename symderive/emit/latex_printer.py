@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 from symderive.emit.latex_lines import WIDEST, lay_out, measure
 from symderive.emit.latex_names import Notation
+from symderive.emit.latex_signs import is_number, masked, without_minus
 from symderive.emit.latex_tail import HOLE, Hole, fill, tail
-from symderive.emit.latex_tex import Level, Tex, brackets, is_tall, parentheses, product, subscript
+from symderive.emit.latex_tex import Level, Tex, brackets, is_tall, negative, parentheses, product, subscript
 from symderive.errors import UnsupportedError
 from symderive.spec.functions import FUNCTIONS
-from symderive.spec.syntax import Binary, Binder, Call, Compare, Logical, Node, Not, Number, Unary
+from symderive.spec.syntax import Binary, Binder, Compare, Logical, Node, Not, Number, Unary
 
-OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 TRUTHS = ("any", "all")
 EXTREMA = ("max", "min", "argmax", "argmin")
 
@@ -60,12 +60,19 @@ class Printer:
         return handler(self, node)
 
     def number(self, node: Node, least: Level = Level.CASES) -> Tex:
-        """A node where a number is expected: a condition there counts as 0 or 1, a branch of 0 as a factor."""
+        """A node where a number is expected: a condition counts as 0 or 1, a minus goes in front.
+
+        In a larger expression ``where(c, a, 0)`` is a times a factor that is 1 where c holds.
+        """
         if is_truth(node):
             return Tex(r"\mathbf{1}" + brackets(self.tex(node).text))
-        if least > Level.CASES and (factors := self._indicator(node)) is not None:
-            return factors
-        return self.tex(node)
+        mask = masked(node)
+        if mask is not None and least <= Level.CASES:
+            return self.tex(node)
+        minus, rest = without_minus(node)
+        if minus:
+            return negative(self.number(rest, Level.HADAMARD))
+        return self.tex(rest) if mask is None else self._where_true(*(masked(rest) or mask))
 
     def text(self, node: Node, least: Level = Level.ANY) -> str:
         """A node where a number is expected, bracketed where it binds less tightly than ``least``."""
@@ -74,15 +81,6 @@ class Printer:
     def condition(self, node: Node, least: Level = Level.ANY) -> str:
         """A node where a condition is expected."""
         return self.tex(node).within(least)
-
-    def _indicator(self, node: Node) -> Tex | None:
-        """``where(c, a, 0)`` inside of a larger expression: a factor that is 1 where c holds."""
-        if not (isinstance(node, Call) and node.function == "where"):
-            return None
-        test, first, second = node.arguments
-        if is_number(second, 0):
-            return self._where_true(test, first)
-        return self._where_true(opposite(test), second) if is_number(first, 0) else None
 
     def _where_true(self, test: Node, value: Node) -> Tex:
         factor = Tex(r"\mathbf{1}" + brackets(self.condition(test)))
@@ -188,13 +186,6 @@ class Printer:
         return lay_out(left, rows)
 
 
-def opposite(test: Node) -> Node:
-    """The condition that holds where this one does not."""
-    if isinstance(test, Compare) and len(test.ops) == 1:
-        return Compare((OPPOSITES[test.ops[0]],), test.operands)
-    return test.operand if isinstance(test, Not) else Not(test)
-
-
 def _ends_in_extremum(node: Node) -> bool:
     r"""Whether a term ends in :math:`\max_k` or the like, after which a further term might be read as part of it."""
     if isinstance(node, Binary):
@@ -209,11 +200,6 @@ def _ends_in_extremum(node: Node) -> bool:
 def is_truth(node: Node) -> bool:
     """Whether it is a condition, which as a number counts as 0 or 1."""
     return isinstance(node, (Compare, Logical, Not)) or (isinstance(node, Binder) and node.op in TRUTHS)
-
-
-def is_number(node: Node, value: int) -> bool:
-    """Whether it is that number."""
-    return isinstance(node, Number) and node.value == value
 
 
 def is_sum(node: Node) -> bool:
