@@ -22,7 +22,7 @@ from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Index, Sum
 from symderive.algebra.program import Derivation, Equation, Gradient, Program, Step
 from symderive.algebra.recognise import Knowledge
-from symderive.algebra.saved import choose_saved
+from symderive.algebra.saved import choose_saved, with_inputs
 from symderive.algebra.simplify import simplify
 from symderive.algebra.steps import Story, gradient_steps
 from symderive.algebra.terms import substitute, tensors
@@ -47,11 +47,11 @@ def derive(spec: model.Spec) -> Derivation:
     )
     one = _upstream_of_loss(forward, sweep.upstreams)
     display = replace(backward, equations=tuple(replace(e, right=e.right.xreplace(one)) for e in backward.equations))
+    display = with_inputs(forward, display, sweep.upstreams)
     backward, saved = choose_saved(forward, backward, sweep.upstreams)
     telling = Told(display, story, sweep, letters, one)
     gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}
     forward = prune(forward, {*forward.outputs, *saved})
-    display = replace(display, inputs=backward.inputs)
     return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling)
 
 

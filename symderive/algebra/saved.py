@@ -28,11 +28,21 @@ def choose_saved(forward: Program, backward: Program, upstreams: tuple[str, ...]
             read.discard(equation.tensor)
             again.insert(0, equation)
     saved = tuple(t for t in forward.shapes if t in read)
+    equations = (*again, *backward.equations)
+    return replace(backward, inputs=_given(forward, upstreams, saved), equations=equations), saved
+
+
+def with_inputs(forward: Program, backward: Program, upstreams: tuple[str, ...]) -> Program:
+    """The backward with the upstreams and every tensor of the forward that it reads as inputs."""
+    read = set().union(*(tensors(e.right) for e in backward.equations))
+    return replace(backward, inputs=_given(forward, upstreams, tuple(t for t in forward.shapes if t in read)))
+
+
+def _given(forward: Program, upstreams: tuple[str, ...], kept: tuple[str, ...]) -> tuple[model.Input, ...]:
+    """The upstreams and the kept tensors of the forward as inputs."""
     inputs = {i.name: i for i in forward.inputs}
     upstream = tuple(model.Input(u, forward.shapes[o]) for u, o in zip(upstreams, forward.outputs, strict=True))
-    kept = tuple(inputs.get(t) or model.Input(t, forward.shapes[t]) for t in saved)
-    equations = (*again, *backward.equations)
-    return replace(backward, inputs=(*upstream, *kept), equations=equations), saved
+    return (*upstream, *(inputs.get(t) or model.Input(t, forward.shapes[t]) for t in kept))
 
 
 def _is_cheap(expression: Expr) -> bool:

@@ -19,7 +19,8 @@ def gradient_spec(derivation: Derivation) -> str:
     """The text of the spec ``<name>_grad``, whose outputs are the gradients: it reads back and can be derived again."""
     spec = derivation.spec
     letters = spec_letters(spec, derivation.forward)
-    backward = [resolved(e, letters) for e in derivation.backward.equations]
+    derived = [e for e in derivation.backward.equations if e.tensor not in spec.shapes]
+    backward = [resolved(e, letters) for e in derived]
     names = _new_names(derivation, backward)
     upstreams = [model.Input(names[u], spec.shapes[o]) for u, o in zip(derivation.upstreams, spec.outputs, strict=True)]
     forward = _read_by(spec.equations, backward)
