@@ -11,8 +11,8 @@ from typing import Protocol
 from sympy import Symbol
 
 from symderive.algebra.derive import spec_letters
-from symderive.algebra.program import Derivation, Program
 from symderive.algebra.letters import Letters
+from symderive.algebra.program import Derivation, Program
 from symderive.algebra.unbuild import statement
 from symderive.emit.names import RESERVED, identifiers
 from symderive.emit.numbers import rational, shape_text

@@ -1,4 +1,4 @@
-"""NumPy code of a plan's expressions, with SciPy for ``erf``, ``softmax`` and the like. This writes text only."""
+"""NumPy code of a plan's expressions, with SciPy for ``erf`` and the like. This writes text only."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class NumpyPrinter(Printer):
         axes = "" if whole else self.axes(value, node.axes)
         keepdim = "keepdims=True" if node.keepdim else ""
         if node.op == "logsumexp":
-            return call("special.logsumexp", self.write(value).text, axes, keepdim)
+            return call("logsumexp", self.write(value).text, axes, keepdim)
         return method(self.write(value), _METHODS[node.op], axes, keepdim)
 
     def scan(self, node: p.Scan) -> Text:
@@ -243,8 +243,8 @@ class NumpyPrinter(Printer):
         return call("np.flip", scanned.text, axis) if node.reverse else scanned
 
     def normalise(self, node: p.Normalise) -> Text:
-        """``special.softmax``."""
-        return call(f"special.{node.op}", self.write(node.value).text, f"axis={self.axis(node, node.axis)}")
+        """``softmax``, a helper: SciPy's does not take an empty axis."""
+        return call(node.op, self.write(node.value).text, self.axis(node, node.axis))
 
     # --- linear algebra
 

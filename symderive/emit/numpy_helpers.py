@@ -12,6 +12,30 @@ def scatter_add(into, axis, index, source):
     np.add.at(into, tuple(places), source)
 '''
 
+_SOFTMAX = '''
+def softmax(z, axis):
+    """``exp(z) / exp(z).sum()`` along ``axis``, shifted so that nothing overflows."""
+    e = np.exp(z - z.max(axis, keepdims=True, initial=-np.inf))
+    return e / e.sum(axis, keepdims=True)
+'''
+
+_LOG_SOFTMAX = '''
+def log_softmax(z, axis):
+    """The logarithm of ``softmax``."""
+    z = z - z.max(axis, keepdims=True, initial=-np.inf)
+    return z - np.log(np.exp(z).sum(axis, keepdims=True))
+'''
+
+_LOGSUMEXP = '''
+def logsumexp(z, axis=None, keepdims=False):
+    """``log(exp(z).sum())`` over ``axis``, shifted so that nothing overflows; -inf if empty."""
+    top = z.max(axis, keepdims=True, initial=-np.inf)
+    shift = np.where(np.isfinite(top), top, 0)
+    with np.errstate(divide="ignore"):
+        result = np.log(np.exp(z - shift).sum(axis, keepdims=True)) + shift
+    return result if keepdims else result.squeeze(axis)
+'''
+
 _LOGDET = '''
 def logdet(a):
     """The logarithm of the determinant, NaN where that is negative."""
@@ -72,6 +96,9 @@ def conv_weight(x, y, kernel, stride, padding, dilation, groups=1):
 
 HELPERS: dict[str, str] = {
     "scatter_add": _SCATTER_ADD,
+    "softmax": _SOFTMAX,
+    "log_softmax": _LOG_SOFTMAX,
+    "logsumexp": _LOGSUMEXP,
     "logdet": _LOGDET,
     "windows": _WINDOWS,
     "columns": _COLUMNS,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import ClassVar
 
-from sympy import Expr, S, Symbol
+from sympy import Expr, S, Symbol, fraction
 
 from symderive.emit.numbers import Numbers, add, negate, reciprocal, subtract
 from symderive.emit.precedence import Level, Text, fill, template
@@ -187,6 +187,11 @@ class Printer:
                 return negate(self.product(positive, [negate(a) if a is number else a for a in args]))
             if (divisor := reciprocal(factor.value)) is not None:
                 return fill("{0} / {1}", other, self.number(divisor))
+            top, bottom = fraction(factor.value)
+            if bottom.free_symbols:
+                # A tensor divided by an empty size is NaN, a Python number is an error.
+                scaled = self.product(p.Map("mul", (p.Scalar(top), _other(node, factor))), [self.number(top), other])
+                return fill("{0} / {1}", scaled, self.number(bottom))
         return fill("{0} * {1}", *args)
 
     def spelling(self, function: str, given: int = 2) -> str:
@@ -252,6 +257,11 @@ def _with_argument(node: p.Map, number: int, argument: p.Node) -> p.Map:
     except InternalError:
         return node
     return other if same_shape(other.shape, node.shape) and other.kind == node.kind else node
+
+
+def _other(node: p.Map, factor: p.Node) -> p.Node:
+    """The other factor of a product of two."""
+    return node.args[1] if factor is node.args[0] else node.args[0]
 
 
 def _snake(name: str) -> str:

@@ -359,9 +359,11 @@ class TorchPrinter(Printer):
         kernel = method(source, "transpose", "0", "1")
         result = call(f"F.conv{len(node.kernel)}d", value.text, kernel.text, *self._window(swapped))
         result = method(result, "transpose", "0", "1")
-        if all(s == 1 for s in window.stride):
-            return result
-        return index(result, "...", *(f":{self.size(k)}" for k in node.shape[2:]))
+        if any(s != 1 for s in window.stride):
+            result = index(result, "...", *(f":{self.size(k)}" for k in node.shape[2:]))
+        # Of an empty batch, which stands for the channels here, torch's convolution loses the shape.
+        count, empty = Text(self.size(node.value.shape[0])), self._zeros(node.value, node.shape)
+        return fill("{0} if {1} else {2}", result, count, empty)
 
 
 def _is_fresh(node: p.Node) -> bool:

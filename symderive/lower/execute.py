@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import special
-from sympy import Expr, Integer, Symbol
+from sympy import Expr, Integer, Symbol, nan, zoo
 
 from symderive.errors import InternalError
 from symderive.lower import plan as p
@@ -69,9 +69,11 @@ class Machine:
         return _as_kind(value, node.kind)
 
     def number(self, value: Expr) -> float:
-        """A scalar expression as a float, or an int where it is one."""
+        """A scalar expression as a float, or an int where it is one; NaN where it divides by an empty size."""
         named = {s: self.constants[s.name] for s in value.free_symbols if s.name in self.constants}
         exact = value.xreplace(self.numbers | named)
+        if exact in (zoo, nan):
+            return float("nan")
         return int(exact) if exact.is_Integer else float(exact)
 
     def size(self, value: Expr) -> int:
