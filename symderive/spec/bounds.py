@@ -1,8 +1,7 @@
 """Whether an unpadded access can leave its axis, decided at concrete sizes.
 
-An index position is written as a sum of terms; each term lies in an interval. Where every term is an index of its
-own, the interval of the sum is exact. Where it is not (``i - i // 2``) and the interval is too wide, all values are
-tried at sizes that are small enough.
+The interval of an index position decides where it lies within the axis, and where every term of the position is an
+index of its own, for then the interval is exact. Elsewhere (``i - i // 2``) all values are tried at small sizes.
 """
 
 from __future__ import annotations
@@ -12,23 +11,24 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sympy import Expr, Symbol
+from sympy import Expr, Integer, Symbol
 
 from symderive.errors import SpecError
 from symderive.spec import syntax as s
+from symderive.spec.evaluator import Unknown, evaluator
 from symderive.spec.format import to_text
+from symderive.spec.intervals import Interval, Point, interval, sum_interval, sum_terms
 from symderive.spec.scope import Scope, Tensor
 from symderive.spec.size_text import size_text
 from symderive.spec.sizes import BATCH_SIZE, size_value
 from symderive.spec.substitute import replace_node, substitute
 
-MAX_POINTS = 3000
-MAX_BITS = 200
+MAX_POINTS = 1000
+MAX_INLINED = 8
+MAX_NODES = 150
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 11, 13)
 _DRAWS = 160
 _KEPT = 24
-
-Interval = tuple[int, int]
 
 
 def size_samples(
@@ -54,25 +54,18 @@ def _possible(extents: Iterable[Expr], sizes: Mapping[str, int]) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class Point:
-    """Everything with numbers: the sizes and integer constants, the ranges of the indices, the tensors."""
-
-    numbers: Mapping[str, int]
-    ranges: Mapping[str, int]
-    tensors: Mapping[str, Tensor]
-
-    def extent(self, expression: Expr) -> int:
-        """The value of a size expression."""
-        return 1 if expression == BATCH_SIZE else size_value(expression, self.numbers)
-
-
 @dataclass
 class Budget:
-    """How much work may go into one spec: looks at an index position, and values tried one by one."""
+    """How much work may go into one spec, in nodes of a syntax tree that are looked at."""
 
-    looks: int = 30_000
-    points: int = 150_000
+    nodes: int = 1_000_000
+
+    def spend(self, nodes: int) -> bool:
+        """Whether so much work may still be done; it then counts as done."""
+        if nodes <= self.nodes:
+            self.nodes -= nodes
+            return True
+        return False
 
 
 def check_bounds(
@@ -96,9 +89,6 @@ def check_bounds(
         numbers = {**sizes, **whole}
         point = Point(numbers, {n: _extent(e, numbers) for n, e in ranges.items()}, scope.tensors)
         for access, axis, position in suspects:
-            budget.looks -= 1
-            if budget.looks < 0:
-                return
             extent = point.extent(scope.tensors[access.tensor].shape[axis])
             if (reached := leaves(position, extent, point, budget)) is not None:
                 raise _out_of_range(scope, ranges, (access, axis), sizes, reached)
@@ -109,7 +99,9 @@ def _extent(expression: Expr, numbers: Mapping[str, int]) -> int:
 
 
 def _spans_axis(position: s.Node, extent: Expr, ranges: Mapping[str, Expr]) -> bool:
-    """Whether the position is an index that runs over exactly this axis."""
+    """Whether the position needs no look: an index that runs over exactly this axis, the first entry."""
+    if isinstance(position, s.Number):
+        return position.value == 0 or (isinstance(extent, Integer) and position.value < int(extent))
     return isinstance(position, s.Batch) or (isinstance(position, s.Name) and ranges.get(position.id) == extent)
 
 
@@ -144,15 +136,23 @@ def _last(extent: Expr) -> str:
     return size_text(extent - 1)
 
 
-def inline(position: s.Node, tensors: Mapping[str, Tensor], depth: int = 0) -> s.Node:
-    """The position with integer tensors replaced by what defines them, where that binds no index."""
-    if depth > 8:
-        return position
-    for node in position.walk():
-        if isinstance(node, s.Access) and (right := _definition(node, tensors)) is not None:
-            values = dict(zip(tensors[node.tensor].indices, node.indices, strict=True))
-            return inline(replace_node(position, node, substitute(right, values)), tensors, depth + 1)
+def inline(position: s.Node, tensors: Mapping[str, Tensor]) -> s.Node:
+    """The position with integer tensors replaced by what defines them, where that binds no index and stays small."""
+    for _ in range(MAX_INLINED):
+        found = next((n for n in position.walk() if isinstance(n, s.Access) and _definition(n, tensors)), None)
+        right = _definition(found, tensors) if isinstance(found, s.Access) else None
+        if right is None or not isinstance(found, s.Access):
+            break
+        values = dict(zip(tensors[found.tensor].indices, found.indices, strict=True))
+        count = sum(1 for n in position.walk() if n == found)
+        if _nodes(position) + count * _nodes(right) * max(1, *(_nodes(v) for v in values.values())) > MAX_NODES:
+            break
+        position = replace_node(position, found, substitute(right, values))
     return position
+
+
+def _nodes(node: s.Node) -> int:
+    return sum(1 for _ in node.walk())
 
 
 def _definition(node: s.Access, tensors: Mapping[str, Tensor]) -> s.Node | None:
@@ -163,25 +163,35 @@ def _definition(node: s.Access, tensors: Mapping[str, Tensor]) -> s.Node | None:
 
 
 def leaves(position: s.Node, extent: int, point: Point, budget: Budget) -> int | None:
-    """A value outside 0..extent-1 that the position takes, or None."""
-    terms = _terms(position, point)
-    low, high = _sum_interval(terms, point)
+    """A value outside 0..extent-1 that the position takes, or None where there is none, or no budget to find it."""
+    size = _nodes(position)
+    if not budget.spend(20 * size):
+        return None
+    terms = sum_terms(position, point)
+    low, high = sum_interval(terms, point)
     if low >= 0 and high < extent:
         return None
     if all(isinstance(atom, s.Name | s.Access) or _is_position(atom) for atom in terms if atom is not None):
         return low if low < 0 else high
     variables = list(dict.fromkeys(_variables(position, point)))
-    spans = [_interval(v, point) for v in variables]
+    spans = [interval(v, point) for v in variables]
     count = 1
     for low, high in spans:
         count *= max(0, high - low + 1)
-    if count > min(MAX_POINTS, budget.points):
+    if count > MAX_POINTS or not budget.spend(count * size):
         return None
-    budget.points -= count
-    for values in itertools.product(*(range(low, high + 1) for low, high in spans)):
-        reached = _at(position, dict(zip(variables, values, strict=True)), point)
-        if reached is not None and not 0 <= reached < extent:
-            return reached
+    return _try_all(position, extent, point, dict(zip(variables, spans, strict=True)))
+
+
+def _try_all(position: s.Node, extent: int, point: Point, spans: Mapping[s.Node, Interval]) -> int | None:
+    """The first value outside 0..extent-1 over all values of the variables."""
+    try:
+        value = evaluator(position, {v: n for n, v in enumerate(spans)}, point.numbers)
+        for values in itertools.product(*(range(low, high + 1) for low, high in spans.values())):
+            if not 0 <= (reached := value(values)) < extent:
+                return reached
+    except Unknown:
+        pass
     return None
 
 
@@ -199,193 +209,3 @@ def _variables(node: s.Node, point: Point) -> Iterator[s.Node]:
     else:
         for child in node.children():
             yield from _variables(child, point)
-
-
-Terms = dict[s.Node | None, int]
-"""A sum: the coefficient of each atom; that of None is the constant."""
-
-
-def _terms(node: s.Node, point: Point) -> Terms:
-    if isinstance(node, s.Number):
-        return {None: int(node.value)}
-    if isinstance(node, s.Name) and node.id in point.numbers and node.id not in point.ranges:
-        return {None: point.numbers[node.id]}
-    if isinstance(node, s.Unary):
-        inner = _terms(node.operand, point)
-        return {a: -c for a, c in inner.items()} if node.op == "-" else inner
-    if isinstance(node, s.Binary) and node.op in ("+", "-"):
-        left, right = _terms(node.left, point), _terms(node.right, point)
-        sign = 1 if node.op == "+" else -1
-        total = dict(left)
-        for atom, factor in right.items():
-            total[atom] = total.get(atom, 0) + sign * factor
-        return {atom: factor for atom, factor in total.items() if factor}
-    if isinstance(node, s.Binary) and node.op == "*":
-        left, right = _terms(node.left, point), _terms(node.right, point)
-        for one, other in ((left, right), (right, left)):
-            if set(one) <= {None}:
-                return {atom: factor * one.get(None, 0) for atom, factor in other.items()}
-    return {node: 1}
-
-
-def _sum_interval(terms: Terms, point: Point) -> Interval:
-    low = high = 0
-    for atom, factor in terms.items():
-        first, last = (1, 1) if atom is None else _interval(atom, point)
-        low += factor * (first if factor > 0 else last)
-        high += factor * (last if factor > 0 else first)
-    return low, high
-
-
-WIDE: Interval = (-(10**18), 10**18)
-
-
-def _interval(node: s.Node, point: Point) -> Interval:
-    """Where the values of an integer expression lie."""
-    if isinstance(node, s.Name):
-        if node.id in point.ranges:
-            return 0, point.ranges[node.id] - 1
-        if node.id in point.tensors:
-            return _entries(point.tensors[node.id], point)
-    if isinstance(node, s.Access):
-        return _entries(point.tensors[node.tensor], point)
-    if isinstance(node, s.Binder):
-        return _binder_interval(node, point)
-    if isinstance(node, s.Compare | s.Logical | s.Not):
-        return 0, 1
-    if isinstance(node, s.Call):
-        return _call_interval(node, point)
-    if isinstance(node, s.Binary) and node.op in ("//", "%", "*", "**"):
-        left = _sum_interval(_terms(node.left, point), point)
-        right = _sum_interval(_terms(node.right, point), point)
-        return _binary_interval(node.op, left, right)
-    terms = _terms(node, point)
-    return WIDE if set(terms) == {node} else _sum_interval(terms, point)
-
-
-def _binary_interval(op: str, left: Interval, right: Interval) -> Interval:
-    if op == "%":
-        if right[0] < 1:
-            return WIDE
-        if right[0] == right[1] and left[0] // right[0] == left[1] // right[0]:
-            return left[0] % right[0], left[1] % right[0]
-        return 0, right[1] - 1
-    if op == "//" and right[0] < 1:
-        return WIDE
-    if op == "**" and (right[0] < 0 or right[1] > 16 or left[0] < 0 or left[1].bit_length() > MAX_BITS):
-        return WIDE
-    corners = [_BINARY[op](a, b) for a in left for b in right]
-    return min(corners), max(corners)
-
-
-def _call_interval(node: s.Call, point: Point) -> Interval:
-    spans = [_sum_interval(_terms(x, point), point) for x in node.arguments]
-    name = node.function
-    if name in ("max", "min"):
-        pick = max if name == "max" else min
-        return pick(x[0] for x in spans), pick(x[1] for x in spans)
-    if name == "where":
-        return min(spans[1][0], spans[2][0]), max(spans[1][1], spans[2][1])
-    if name == "clamp":
-        value, floor, top = spans
-        return min(max(value[0], floor[0]), top[0]), min(max(value[1], floor[1]), top[1])
-    if name in ("stop", "floor", "round"):
-        return spans[0]
-    if name == "pad":
-        other = spans[1] if len(spans) > 1 else (0, 0)
-        return min(spans[0][0], other[0]), max(spans[0][1], other[1])
-    if name == "abs":
-        low, high = spans[0]
-        return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-    return {"delta": (0, 1), "sign": (-1, 1)}.get(name, WIDE)
-
-
-def _binder_interval(node: s.Binder, point: Point) -> Interval:
-    count = 1
-    for index in node.indices:
-        count *= point.ranges.get(index, 1)
-    if node.op in ("argmax", "argmin"):
-        return 0, count - 1
-    if node.op in ("any", "all"):
-        return 0, 1
-    low, high = _sum_interval(_terms(node.body, point), point)
-    if node.op == "sum":
-        least = 0 if node.condition is not None else count
-        return min(least * low, count * low), max(least * high, count * high)
-    return (low, high) if node.op in ("max", "min") and node.condition is None else WIDE
-
-
-def _entries(tensor: Tensor, point: Point) -> Interval:
-    """Where the entries of an integer tensor lie."""
-    if tensor.upper is not None:
-        return 0, point.extent(tensor.upper) - 1
-    if tensor.right is None:
-        return (0, 1) if tensor.kind == "condition" else WIDE
-    ranges = {n: point.extent(e) for n, e in tensor.ranges.items()}
-    inner = Point(point.numbers, ranges, point.tensors)
-    return _sum_interval(_terms(tensor.right, inner), inner)
-
-
-def _at(node: s.Node, values: Mapping[s.Node, int], point: Point) -> int | None:
-    """The value of an integer expression where its variables have ``values``; None where it cannot be said."""
-    if node in values:
-        return values[node]
-    if isinstance(node, s.Number):
-        return int(node.value) if node.value.denominator == 1 else None
-    if isinstance(node, s.Name):
-        return point.numbers.get(node.id)
-    parts = [_at(child, values, point) for child in node.children()]
-    if any(p is None or p.bit_length() > MAX_BITS for p in parts):
-        return None
-    return _apply(node, [p for p in parts if p is not None])
-
-
-def _apply(node: s.Node, parts: list[int]) -> int | None:
-    if isinstance(node, s.Unary):
-        return -parts[0] if node.op == "-" else parts[0]
-    if isinstance(node, s.Not):
-        return int(not parts[0])
-    if isinstance(node, s.Logical):
-        return int(all(parts) if node.op == "and" else any(parts))
-    if isinstance(node, s.Compare):
-        return int(all(_COMPARE[op](a, b) for op, a, b in zip(node.ops, parts, parts[1:], strict=False)))
-    if isinstance(node, s.Binary):
-        if node.op in ("//", "%") and parts[1] == 0:
-            return None
-        if node.op == "**" and not 0 <= parts[1] <= 16:
-            return None
-        return _BINARY[node.op](*parts) if node.op in _BINARY else None
-    if isinstance(node, s.Call) and node.function in _CALLS:
-        return _CALLS[node.function](*parts)
-    return None
-
-
-_BINARY: dict[str, Callable[[int, int], int]] = {
-    "+": int.__add__,
-    "-": int.__sub__,
-    "*": int.__mul__,
-    "//": int.__floordiv__,
-    "%": int.__mod__,
-    "**": int.__pow__,
-}
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "<": int.__lt__,
-    "<=": int.__le__,
-    ">": int.__gt__,
-    ">=": int.__ge__,
-    "==": int.__eq__,
-    "!=": int.__ne__,
-}
-_CALLS: dict[str, Callable[..., int]] = {
-    "max": max,
-    "min": min,
-    "where": lambda c, x, y: x if c else y,
-    "clamp": lambda x, low, high: min(max(x, low), high),
-    "delta": lambda x, y: int(x == y),
-    "abs": abs,
-    "stop": lambda x: x,
-    "square": lambda x: x * x,
-    "sign": lambda x: (x > 0) - (x < 0),
-    "floor": lambda x: x,
-    "round": lambda x: x,
-}

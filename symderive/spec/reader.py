@@ -13,7 +13,7 @@ import yaml
 from symderive.errors import NOWHERE, Location, Span, SpecError
 from symderive.spec.source import Origin
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 500_000
 MAX_EVENTS = 10_000
 MAX_DEPTH = 8
 _PLAIN_TAGS = (None, "!", "tag:yaml.org,2002:str")

@@ -24,8 +24,8 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The expressions directly inside this one, in reading order."""
-        for part in fields(self):
-            yield from _nodes(getattr(self, part.name))
+        for part in _part_names(type(self)):
+            yield from _nodes(getattr(self, part))
 
     def walk(self) -> Iterator[Node]:
         """This node and every one below it, parents first."""
@@ -34,6 +34,16 @@ class Node:
             node = stack.pop()
             yield node
             stack.extend(reversed(list(node.children())))
+
+
+_PART_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _part_names(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a node class but its span; looked up once, for trees are walked often."""
+    if kind not in _PART_NAMES:
+        _PART_NAMES[kind] = tuple(part.name for part in fields(kind) if part.name != "span")
+    return _PART_NAMES[kind]
 
 
 def _nodes(value: object) -> Iterator[Node]:
