@@ -231,6 +231,13 @@ def _value(gen: ExpressionCodegen, node: ast.expr) -> str:
     return gen.visit(node)
 
 
+def _extremum(gen: ExpressionCodegen, a: Arguments) -> str:
+    return _applied(rf"\{a.name.split()[-1]}", *(gen.operand(number) for number in a.rest))
+
+
+NUMBERS = {"max": "python max", "min": "python min"}
+"""Python's own functions, which emitted code uses for sizes, and their names in the table."""
+
 TITLES = {
     "index_add": "IndexAdd",
     "scatter_add": "ScatterAdd",
@@ -259,6 +266,7 @@ CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     **dict.fromkeys(ALONG, (("input", "dim"), _along)),
     **dict.fromkeys(PAIRS, (("input", "other"), _pair)),
     **dict.fromkeys(HEADS, (("input",), _headed)),
+    **dict.fromkeys(NUMBERS.values(), (("*numbers",), _extremum)),
     "where": (("condition", "input", "other"), _where),
     "clamp": (("input", "min", "max"), _clamp),
     "to": (("input", "dtype"), _same),

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 from latexify.codegen import expression_codegen, expression_rules
 
-from symderive.emit.code_calls import CALLS, LEVELS, Arguments, level_of
+from symderive.emit.code_calls import CALLS, LEVELS, NUMBERS, Arguments, level_of
 from symderive.emit.latex_names import Notation, symbol
-from symderive.emit.latex_tex import brackets, parentheses, with_foot
+from symderive.emit.latex_tex import brackets, cases, parentheses, with_foot
 from symderive.errors import UnsupportedError
 
 MODULES = ("torch", "torch.linalg", "F", "math", "torch.nn.functional")
@@ -76,7 +76,7 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
         reject(node)
 
     visit_Set = visit_ListComp = visit_SetComp = visit_comprehension = generic_visit
-    visit_IfExp = visit_BoolOp = visit_GeneratorExp = visit_Lambda = visit_Starred = generic_visit
+    visit_BoolOp = visit_GeneratorExp = visit_Lambda = visit_Starred = generic_visit
 
     # Brackets: latexify asks these two, which know more kinds of node than it does
 
@@ -91,6 +91,8 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
             return self._call_level(node)
         if isinstance(node, ast.Constant) and "^" in self.visit(node):
             return _MULT
+        if isinstance(node, ast.IfExp):
+            return LEVELS["where"]
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return _MINUS
         if isinstance(node, ast.BinOp):
@@ -181,6 +183,15 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
             return "-" + self.operand(node.operand, _MINUS)
         reject(node)
 
+    def visit_IfExp(self, node: ast.IfExp) -> str:
+        """One value or another; a number as the test asks whether it is not 0."""
+        test = self.visit(node.test)
+        if self.is_number(node.test):
+            test += r" \neq 0"
+        elif not is_condition(node.test):
+            reject(node)
+        return cases([(self.visit(node.body), test), (self.visit(node.orelse), "")])
+
     def visit_Compare(self, node: ast.Compare) -> str:
         """Comparisons of numbers."""
         if any(type(op) not in (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq) for op in node.ops):
@@ -238,6 +249,8 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
 
     def _callee(self, node: ast.Call) -> tuple[str, ast.expr | None]:
         """The name of what is called, and the array whose method it is."""
+        if isinstance(node.func, ast.Name) and node.func.id in NUMBERS:
+            return NUMBERS[node.func.id], None
         if not isinstance(node.func, ast.Attribute):
             reject(node, "calls a function that is not known")
         inside = qualified(node.func.value) in MODULES

@@ -65,7 +65,7 @@ _NOTES = (
     ),
     (
         r"\odot",
-        "A circled dot multiplies entry by entry, after products of matrices; functions, quotients and powers of arrays "
+        "A circled dot multiplies entry by entry, after products of matrices; functions, quotients and powers "
         "go entry by entry too.",
     ),
     (r"\text{axis", "An operator's foot names the axis that it goes along, counted from 0, or from the end by -1, -2."),
@@ -107,6 +107,8 @@ def _conventions(derivation: Derivation, body: Sequence[Block]) -> str:
     shown = "\n".join(formulas(body))
     names = {"outputs": _names(derivation.spec.outputs), "upstreams": f"{_names(derivation.upstreams)} in code"}
     notes = [note.format(**names) for marker, note in _NOTES if marker in shown]
+    if any(name.startswith("grad_") for name in derivation.spec.shapes):
+        notes.append("A bar marks a gradient that the spec itself computes from or with: `grad_y` in code.")
     return " ".join(["Indices count from 0.", *notes])
 
 
@@ -220,11 +222,12 @@ def _code(derivation: Derivation, notation: Notation, torch_code: str) -> Iterat
     if not torch_code:
         return
     yield Heading("Code")
-    try:
-        latex = code_latex(torch_code, replace(notation, objective=r"\ell"), "backward")
-    except UnsupportedError as error:
-        yield Prose(f"The code below has no mathematical form: {error.message}.")
-    else:
-        yield Prose("The backward below, as mathematics:")
-        yield Formula(latex)
+    for function in ("forward", "backward"):
+        try:
+            latex = code_latex(torch_code, replace(notation, objective=r"\ell"), function)
+        except UnsupportedError as error:
+            yield Prose(f"`{function}` has no mathematical form: {error.message}.")
+        else:
+            yield Prose(f"`{function}` as mathematics:")
+            yield Formula(latex)
     yield Code(torch_code)
