@@ -96,6 +96,11 @@ STATEMENTS = [
         r"y = I_{N} + 0.5 \cdot \mathbf{1}_{N \times N} + \mathbf{1}_{N}",
     ),
     ("y = x.gather(-1, t[:, None])", r"y = \mathrm{gather}_{\text{axis } -1}(x, t_{[:, \mathrm{new}]})"),
+    ("H = max(0, N - J + 3)", r"H = \max(0, N - J + 3)"),
+    (
+        "y = 2 * (x if N else x - 1)",
+        r"y = 2 \cdot \left(\begin{cases} x & \text{if } N \neq 0 \\ x - 1 & \text{otherwise} \end{cases}\right)",
+    ),
     ("y += x * 2", r"y \leftarrow y + x \cdot 2"),
     ("y = (x == t[:, None]).sum(-1)", r"y = \sum_{\text{axis } -1} \mathbf{1}[x = t_{[:, \mathrm{new}]}]"),
     ("y = x.prod(-1).sum(0) @ W", r"y = \left(\sum_{\text{axis } 0} \prod_{\text{axis } -1} x\right) W"),
@@ -117,6 +122,9 @@ def test_statement(source, latex):
 
 REFUSED = [
     "y = foo(x)",
+    "y = max(x, key=f)",
+    "y = x.max(0)",
+    "y = len(x)",
     "y = torch.foo(x)",
     "y = x.foo()",
     "y = x.sum(0, bogus=1)",

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from markdown_it import MarkdownIt
 
 import symderive
 from symderive.emit.markdown import derivation_formulas, derivation_latex, derivation_markdown
@@ -37,6 +38,20 @@ def test_formulas_stand_between_dollars_on_lines_of_their_own(name):
         assert "$$" not in part or (part.startswith("$$\n") and part.endswith("\n$$") and part.count("$$") == 2)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_markdown_without_mathematics_leaves_each_formula_in_one_piece(name):
+    """No line of a formula is a list, a heading or code to a reader of Markdown that does not know formulas."""
+    text = derivation(name).markdown()
+    tokens = MarkdownIt("commonmark").parse(text)
+    found = [token.content for token in tokens if token.type == "inline" and "$$" in token.content]
+    assert found == [f"$$\n{block}\n$$" for block in blocks_of_mathematics(text)]
+
+
+def test_a_formula_that_markdown_would_take_apart_is_found():
+    tokens = MarkdownIt("commonmark").parse("$$\na\n- b\n$$")
+    assert [token.type for token in tokens if token.type == "bullet_list_open"]
+
+
 def test_every_gradient_has_steps_and_both_forms():
     text = derivation("linear_mse").markdown()
     for part in (
@@ -60,7 +75,7 @@ def test_a_gradient_without_array_form_has_none():
 
 def test_code_that_has_no_mathematical_form_is_shown_with_the_reason():
     text = derivation_markdown(derivation("linear").core, None, "def backward(saved, dy):\n    return foo(dy)\n")
-    assert "no mathematical form: `foo(dy)` calls a function that is not known" in text
+    assert "`backward` has no mathematical form: `foo(dy)` calls a function that is not known" in text
     assert "```python\ndef backward" in text
 
 
