@@ -65,14 +65,15 @@ class Writer:
                 yield from self._assignment(part)
 
     def _assignment(self, assign: p.Assign) -> Iterator[str]:
-        first, *rest = self._statement(assign)
+        lines = self._statement(assign)
         shape = f"  # {shape_text(assign.value.shape)}"
-        if len(first) + len(shape) <= WIDTH - self.indent:
-            yield first + shape
-        else:
-            yield shape.strip()
-            yield from broken(first, WIDTH - self.indent)
-        for line in rest:
+        last = max(n for n, line in enumerate(lines) if line.startswith(f"{self.printer.name(assign.name)} = "))
+        for number, line in enumerate(lines):
+            if number == last and len(line) + len(shape) <= WIDTH - self.indent:
+                yield line + shape
+                continue
+            if number == last:
+                yield shape.strip()
             yield from broken(line, WIDTH - self.indent)
 
     def _statement(self, assign: p.Assign) -> list[str]:

@@ -65,6 +65,8 @@ class TorchPrinter(Printer):
         "clamp": "torch.clamp({0}, {1}, {2})",
     }
 
+    alone = (p.Place, p.ConvWeight)
+
     def __init__(self, names: Mapping[str, str] | None = None, real: str = "x", any: str = "") -> None:
         super().__init__(names)
         self.real = real
@@ -86,6 +88,9 @@ class TorchPrinter(Printer):
             target = self.subscript(p.Ref(name, node.shape), [self.item(i, e) for i, e in pairs])
             zeros = self._zeros(node.value, node.shape)
             return [f"{name} = {zeros.text}", f"{target.text} = {self.write(node.value).text}"]
+        if isinstance(node, p.ConvWeight):
+            swapped, result = self._conv_weight(node, Text(name))
+            return [f"{name} = {swapped.text}", f"{name} = {result.text}"]
         if isinstance(node, p.IndexAdd | p.ScatterAdd) and node.base is not None and _is_fresh(node.base):
             operation, *arguments = self._accumulation(node)
             added = method(Text(name), f"{operation}_", *arguments)
@@ -344,11 +349,14 @@ class TorchPrinter(Printer):
         operands = (self.write(node.source).text, self.write(node.weight).text)
         return call(f"F.conv_transpose{len(left)}d", *operands, *self._window(window, left))
 
-    def conv_weight(self, node: p.ConvWeight) -> Text:
-        """A convolution of ``value`` with ``source`` over the batch: stride and dilation change places."""
+    def _conv_weight(self, node: p.ConvWeight, swapped: Text) -> tuple[Text, Text]:
+        """A convolution of ``value`` with ``source`` over the batch, and the weight's gradient in what that made.
+
+        The axes of batch and channels change places, and so do stride and dilation.
+        """
         window = node.window
         value, source, groups = self.write(node.value), self.write(node.source), window.groups
-        swapped = p.Window(window.dilation, window.padding, window.stride, groups)
+        exchanged = p.Window(window.dilation, window.padding, window.stride, groups)
         if groups == 1:
             value = method(value, "transpose", "0", "1")
         else:
@@ -357,13 +365,13 @@ class TorchPrinter(Printer):
             value = method(value, "permute", "2", "1", "0", *(str(n + 3) for n in range(len(space))))
             value = method(value, "reshape", *self.extents((channels, groups * count, *space)))
         kernel = method(source, "transpose", "0", "1")
-        result = call(f"F.conv{len(node.kernel)}d", value.text, kernel.text, *self._window(swapped))
-        result = method(result, "transpose", "0", "1")
+        convolved = call(f"F.conv{len(node.kernel)}d", value.text, kernel.text, *self._window(exchanged))
+        result = method(swapped, "transpose", "0", "1")
         if any(s != 1 for s in window.stride):
             result = index(result, "...", *(f":{self.size(k)}" for k in node.shape[2:]))
         # Of an empty batch, which stands for the channels here, torch's convolution loses the shape.
         count, empty = Text(self.size(node.value.shape[0])), self._zeros(node.value, node.shape)
-        return fill("{0} if {1} else {2}", result, count, empty)
+        return convolved, fill("{0} if {1} else {2}", result, count, empty)
 
 
 def _is_fresh(node: p.Node) -> bool:
