@@ -9,7 +9,7 @@ from sympy import Expr, Mul, Pow, S
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
-from symderive.algebra.nodes import Access, And, Eq, Index, Where
+from symderive.algebra.nodes import Access, And, Eq, Index, Not, Where
 from symderive.algebra.terms import depends, factors
 from symderive.spec.syntax import Binary, Node
 
@@ -60,6 +60,9 @@ def split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...])
     if isinstance(body, Where) and body.args[2] == neutral and depends(body.args[0], opened):
         conditions.append(body.args[0])
         body = body.args[1]
+    elif isinstance(body, Where) and body.args[1] == neutral and depends(body.args[0], opened):
+        conditions.append(Not(body.args[0]))
+        body = body.args[2]
     return (And(*conditions), body) if conditions else (None, body)
 
 

@@ -182,7 +182,7 @@ def _one_plus_exponential(base: Expr) -> Expr | None:
 
 
 def log_of_sigmoid(expression: Expr) -> Expr:
-    """``log(sigmoid(x)) = logsigmoid(x)``, ``log(1 - sigmoid(x)) = logsigmoid(-x)``; ``log(1 + exp(x))`` is softplus."""
+    """``log(sigmoid(x)) = logsigmoid(x)``, ``log(1 - sigmoid(x)) = logsigmoid(-x)``, ``log(1 + exp(x)) = softplus``."""
     if not isinstance(expression, log):
         return expression
     argument = expression.args[0]
