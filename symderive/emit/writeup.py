@@ -183,13 +183,24 @@ def _result(index: str, array: str | None, notation: Notation) -> Iterator[Block
     yield Formula(index)
     if array:
         yield Prose("", "Array form.")
-        yield Formula(array_latex(array, notation))
+        try:
+            yield Formula(array_latex(array, notation))
+        except UnsupportedError:
+            yield Code(array)
 
 
 def _steps(steps: Sequence[Step], notation: Notation) -> Iterator[Block]:
-    for number, step in enumerate(steps, 1):
+    shown = [(step, statement_latex(step.after, notation)) for step in steps]
+    telling = [(step, latex) for step, latex in shown if not _says_nothing(latex)]
+    for number, (step, latex) in enumerate(telling, 1):
         yield _step(number, step)
-        yield Formula(statement_latex(step.after, notation))
+        yield Formula(latex)
+
+
+def _says_nothing(latex: str) -> bool:
+    """Whether an equation has the same on both sides, as where the derivative of a loss is called by its name."""
+    left, _, right = latex.partition(" = ")
+    return left == right
 
 
 def _step(number: int, step: Step) -> Prose:

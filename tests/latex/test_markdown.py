@@ -75,6 +75,19 @@ def test_a_gradient_without_array_form_has_none():
     assert "**Array form.**" not in derivation_markdown(found.core, {"W": None})
 
 
+def test_an_array_form_that_has_no_latex_is_shown_as_text():
+    text = derivation_markdown(derivation("linear").core, {"W": "dW = dy.T.real @ x"})
+    assert "**Array form.**\n\n```python\ndW = dy.T.real @ x\n```" in text
+
+
+def test_a_step_that_says_nothing_is_left_out():
+    assert derivation("linear_mse").core.intermediate["dy"][0].rule == "chain_rule"
+    text = derivation("linear_mse").markdown()
+    section = text.partition("intermediate `y`")[2].partition("##")[0]
+    assert r"\frac{\partial L}{\partial y_{ij}} = \frac{\partial L}{\partial y_{ij}}" not in section
+    assert section.index("**Step 1, local partial.**") < section.index("**Step 2, delta.**")
+
+
 def test_code_that_has_no_mathematical_form_is_shown_with_the_reason():
     text = derivation_markdown(derivation("linear").core, None, "def backward(saved, dy):\n    return foo(dy)\n")
     assert "`backward` has no mathematical form: `foo(dy)` calls a function that is not known" in text
