@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from symderive.errors import SpecError
+from symderive.errors import Span, SpecError
 from symderive.spec.reader import Document, Mapping, Scalar, Sequence, Value
 
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -62,7 +62,8 @@ def block(document: Document, value: Value, what: str) -> Scalar:
     if not isinstance(value, Scalar):
         raise wrong(document, value, f"{what} must be a block of lines", hint)
     if value.folded:
-        raise document.error(f"{what} is folded into one line by '>'", value.span, hint)
+        first = Span(value.span.line, value.span.column, value.span.line, value.span.column + 1)
+        raise document.error(f"YAML joins the lines of {what} into one", first, hint)
     return value
 
 

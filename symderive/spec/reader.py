@@ -38,7 +38,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Scalar(Value):
-    """A string, verbatim: ``on``, ``1e-5`` and ``no`` are what they are. ``origin`` places its characters."""
+    """A string, verbatim: ``on``, ``1e-5`` and ``no`` are what they are. ``origin`` places its characters.
+
+    ``folded`` says that YAML has joined several lines into one.
+    """
 
     text: str
     origin: Origin
@@ -217,7 +220,8 @@ class _Reader:
 
     def scalar(self, event: yaml.ScalarEvent) -> Scalar:
         span = _span(event)
-        return Scalar(span, event.value, self.origin(event, span), event.style is None, event.style == ">")
+        folded = event.style == ">" or (event.style != "|" and span.end_line > span.line)
+        return Scalar(span, event.value, self.origin(event, span), event.style is None, folded)
 
     def origin(self, event: yaml.ScalarEvent, span: Span) -> Origin:
         whole = Origin(self.path, self.text, whole=Span(span.line, span.column, span.line, span.column + 1))

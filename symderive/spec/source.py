@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from symderive.errors import Location, Span, SpecError
@@ -36,6 +35,3 @@ class Origin:
     def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
         """The error to raise about that span."""
         return SpecError(message, self.location(span), hint)
-
-
-Report = Callable[[str, Span, "str | None"], SpecError]

@@ -383,7 +383,13 @@ FILES = {
     "folded forward": (
         "name: t\ninputs: {x: [3]}\nforward: >\n  a = 1\n  b = 2\n",
         (3, 10),
-        "forward is folded into one line by '>'",
+        "YAML joins the lines of forward into one",
+        "write `forward: |` and the lines below it, indented",
+    ),
+    "forward without a bar": (
+        "name: t\ninputs: {x: [3]}\nforward:\n  a = x[0]\n  b = x[1]\n",
+        (4, 3),
+        "YAML joins the lines of forward into one",
         "write `forward: |` and the lines below it, indented",
     ),
     "size zero": (
