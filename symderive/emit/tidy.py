@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from symderive.errors import InternalError
@@ -9,7 +10,7 @@ from symderive.lower import plan as p
 
 
 def tidy(plan: p.Plan) -> p.Plan:
-    """The same plan with scalar factors moved inside scatters, so that these can add in place."""
+    """The same plan, every expression rewritten by the rules below."""
     assigns = tuple(replace(a, value=tidied(a.value)) for a in plan.assignments)
     return replace(plan, assignments=assigns)
 
@@ -17,9 +18,38 @@ def tidy(plan: p.Plan) -> p.Plan:
 def tidied(node: p.Node) -> p.Node:
     """``node`` with every rewrite applied, innermost first."""
     node = p.rebuild(node, tidied)
-    if isinstance(node, p.Cast) and node.value.kind == node.to:
-        return node.value
-    return scaled_scatter(node) or node
+    for rule in RULES:
+        node = rule(node) or node
+    return node
+
+
+def needless_cast(node: p.Node) -> p.Node | None:
+    """A cast to the kind that the value has."""
+    return node.value if isinstance(node, p.Cast) and node.value.kind == node.to else None
+
+
+def picked_log_probability(node: p.Node) -> p.Node | None:
+    """``logsumexp(z) - z[t]`` is ``-log_softmax(z)[t]``, which torch computes in about half the time."""
+    if not isinstance(node, p.Map) or node.function != "sub":
+        return None
+    total, picked = node.args
+    if not isinstance(total, p.Reduce) or total.op != "logsumexp" or len(total.axes) != 1:
+        return None
+    if not isinstance(picked, p.Slice) or not isinstance(picked.value, p.Gather) or total.keepdim:
+        return None
+    gather, (axis,) = picked.value, total.axes
+    if gather.value != total.value or gather.axis != axis or not isinstance(picked.items[axis], p.At):
+        return None
+    logarithms = p.Normalise("log_softmax", gather.value, axis)
+    return p.Map("neg", (replace(picked, value=replace(gather, value=logarithms)),))
+
+
+def negative_sum(node: p.Node) -> p.Node | None:
+    """``(-x).sum()`` is ``-x.sum()``."""
+    if not isinstance(node, p.Reduce) or node.op not in ("sum", "mean") or not isinstance(node.value, p.Map):
+        return None
+    value = node.value
+    return p.Map("neg", (replace(node, value=value.args[0]),)) if value.function == "neg" else None
 
 
 def scaled_scatter(node: p.Node) -> p.Node | None:
@@ -68,3 +98,12 @@ def _scaled(source: p.Node, function: str, factor: p.Node) -> p.Node:
 
 def _stretched(node: p.Node, shape: p.Shape) -> p.Node:
     return node if p.shapes.same_shape(node.shape, shape) else p.BroadcastTo(node, shape)
+
+
+RULES: tuple[Callable[[p.Node], p.Node | None], ...] = (
+    needless_cast,
+    picked_log_probability,
+    negative_sum,
+    scaled_scatter,
+)
+"""Each returns the rewritten expression, or None where it does not apply."""
