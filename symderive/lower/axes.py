@@ -84,7 +84,7 @@ def align(graph: Graph, value: Labelled, axes: Sequence[Index]) -> Node:
     return graph.expand(value.node, missing)
 
 
-def spread(graph: Graph, value: Labelled, axes: Sequence[Index]) -> Labelled:
+def spread(graph: Graph, value: Labelled, axes: Iterable[Index]) -> Labelled:
     """``value`` in the full shape of ``axes``, missing axes broadcast."""
     axes = batch_first(axes)
     if value.axes == axes:

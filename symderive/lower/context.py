@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import singledispatch
 from math import prod
 
-from sympy import Expr, Integer, Mod, floor
+from sympy import Expr, Integer, Max, Min, Mod, floor
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
@@ -143,15 +143,11 @@ def plain_sizes(expression: Expr) -> Expr:
         return arguments[0]
     if isinstance(expression, nodes.Maximum | nodes.Minimum):
         return _EXTREME[type(expression)](*arguments)
+    if isinstance(expression, nodes.Clamp):
+        return Min(Max(arguments[0], arguments[1]), arguments[2])
     if isinstance(expression, nodes.Node):
         raise UnsupportedError(f"no number for {expression} of sizes alone")
     return expression.func(*arguments)
 
 
-def _extremes() -> dict[type, type]:
-    from sympy import Max, Min
-
-    return {nodes.Maximum: Max, nodes.Minimum: Min}
-
-
-_EXTREME = _extremes()
+_EXTREME = {nodes.Maximum: Max, nodes.Minimum: Min}

@@ -111,10 +111,13 @@ def _core(
     """The sum of factors and masks that all depend on ``bound``, and what is left of the number to multiply with."""
     found = running_condition(masks[0], bound[0]) if len(masks) == 1 and len(bound) == 1 else None
     if found is not None and factors and all(found[0] not in ctx.free(f) for f in factors):
-        return running("sum", _product(factors, ctx), bound[0], found, ctx), number
+        value = _product(factors, ctx)
+        if bound[0] in value.axes:
+            return running("sum", value, bound[0], found, ctx), number
     if (known := conv.recognised(factors, masks, bound, ctx)) is not None:
         return known, number
     values = _groups(factors, masks, ctx)
+    number *= Mul(*(i.extent for i in bound if all(i not in v.axes for v in values)))
     free = frozenset(i for v in values for i in v.axes if i not in bound)
     if number is not S.One:
         values, number = _scaled(values, free, number, ctx)

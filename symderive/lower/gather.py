@@ -21,13 +21,11 @@ def gathered(
 ) -> Labelled:
     """An array whose axes are renamed by ``names`` (twice the same is a diagonal) and read at ``todo``."""
     value = Labelled(node, tuple(axes))
-    final: list[Index] = []
+    first: dict[Index, Index] = {}
     for label in axes:
-        name = names.get(label, label)
-        if name in final:
-            value = _diagonal(value, final.index(name), label, ctx)
-        else:
-            final.append(name)
+        earlier = first.setdefault(names.get(label, label), label)
+        if earlier is not label:
+            value = _diagonal(value, earlier, label, ctx)
     value = Labelled(value.node, tuple(names.get(i, i) for i in value.axes))
     arrays: Arrays = {label: _integers(_within(place, label.extent, ctx), ctx) for label, place in todo.items()}
     return _at_arrays(value, arrays, ctx) if arrays else value
@@ -40,8 +38,7 @@ def _within(place: Expr, extent: Expr, ctx: Lowering) -> Expr:
     return Clamp(place, S.Zero, extent - 1)
 
 
-def _diagonal(value: Labelled, first: int, second: Index, ctx: Lowering) -> Labelled:
-    kept = value.axes[first]
+def _diagonal(value: Labelled, kept: Index, second: Index, ctx: Lowering) -> Labelled:
     rest = without(value.axes, (kept, second))
     line = (*rest, kept, second)
     node = ctx.graph.permute(value.node, [value.position(i) for i in line if not i.is_batch])
@@ -61,7 +58,8 @@ def _at_arrays(value: Labelled, arrays: Arrays, ctx: Lowering) -> Labelled:
     shared = [i for i in own if any(i in a.axes for a in arrays.values())]
     if not shared:
         return _take(value, arrays, ctx)
-    if any(i.is_batch for i in shared) or (len(arrays) == 1 and len(shared) == len(own)):
+    new_batch = any(i.is_batch and i not in own for a in arrays.values() for i in a.axes)
+    if any(i.is_batch for i in shared) or (len(arrays) == 1 and len(shared) == len(own) and not new_batch):
         value, label, array = _one_axis(value, arrays, ctx)
         return _gather(value, label, array, ctx)
     longer = dict(arrays)

@@ -120,7 +120,9 @@ class Graph:
         """New axes of extent 1; those that a reduction has just taken away are kept instead."""
         if not axes or isinstance(node, Scalar):
             return node
-        if isinstance(node, plan.Reduce) and not node.keepdim and tuple(sorted(node.axes)) == tuple(sorted(axes)):
+        if isinstance(node, plan.Reduce) and not node.keepdim and sorted(node.axes) == sorted(axes):
+            if node.value.has_batch and -len(node.value.shape) in node.axes:
+                return self.intern(plan.Expand(node, tuple(axes)))
             return self.intern(plan.Reduce(node.op, node.value, node.axes, True))
         return self.intern(plan.Expand(node, tuple(axes)))
 
@@ -149,8 +151,7 @@ class Graph:
         if op in ("any", "all"):
             node = self.condition(node)
         elif op not in ("argmax", "argmin"):
-            integral = node.kind == "integer" and op not in ("mean", "logsumexp")
-            node = node if integral else self.cast(node, "real")
+            node = node if node.kind == "integer" and op == "sum" else self.cast(node, "real")
         return self.intern(plan.Reduce(op, node, tuple(axes))) if axes else node
 
 

@@ -11,7 +11,7 @@ from sympy import Add, Expr, S, oo
 from symderive.algebra.nodes import Index, LogSumExp, Where
 from symderive.lower import plan
 from symderive.lower.arithmetic import signed_terms, total
-from symderive.lower.axes import Labelled
+from symderive.lower.axes import Labelled, spread
 from symderive.lower.context import Lowering
 
 
@@ -49,6 +49,7 @@ def _recognised(op: str, e: Expr, ctx: Lowering) -> Labelled | None:
         if axes is None or len(axes) != 1 or axes[0].is_batch:
             continue
         value = ctx.lower(body)
+        value = spread(ctx.graph, value, dict.fromkeys((*value.axes, *axes)))
         node = plan.Normalise(op, ctx.graph.cast(value.node, "real"), value.position(axes[0]))
         known = Labelled(ctx.graph.intern(node), value.axes)
         if coefficient is S.NegativeOne:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from sympy import Expr, Mul, S
 
 from symderive.algebra.nodes import Clamp, Index, Le
-from symderive.errors import UnsupportedError
 from symderive.lower import contraction, conv, plan
 from symderive.lower.arithmetic import multiply, signed_terms, total
 from symderive.lower.axes import Labelled, align, arrange, batch_first, shape_of, spread, without
@@ -78,8 +77,9 @@ def scattered(product: Product, ctx: Lowering, base: Labelled | None = None) -> 
     places = frozenset().union(*(ctx.free(t.place) for t in targets))
     targets = [t for t in targets if t.index not in places] or targets[:1]
     masks = [m for m in product.masks if m not in [t.mask for t in targets]]
-    if any(i.is_batch and i not in bound for t in targets for i in ctx.free(t.place)) and len(targets) > 1:
-        return contraction.plain_sum(product, ctx)
+    if _stays_a_mask(targets, bound, ctx):
+        result = contraction.plain_sum(product, ctx)
+        return result if base is None else ctx.combine("add", base, result)
     solved = {t.index: t.place for t in targets}
     outside = [f for f in product.factors if not ctx.free(f) & set(bound) and ctx.free(f) & solved.keys()]
     inside = [substitute(f, solved) for f in product.factors if f not in outside]
@@ -96,6 +96,15 @@ def scattered(product: Product, ctx: Lowering, base: Labelled | None = None) -> 
         result = ctx.combine("mul", result, multiply(outside, ctx))
         return result if base is None else ctx.combine("add", base, result)
     return result
+
+
+def _stays_a_mask(targets: list[Target], bound: Sequence[Index], ctx: Lowering) -> bool:
+    """Whether batch axes stand in the way: they have no numbers of their own, and cannot be flattened and kept."""
+    places = frozenset().union(*(ctx.free(t.place) for t in targets))
+    kept = places - set(bound)
+    return (len(targets) > 1 and any(i.is_batch for i in kept)) or (
+        bool(kept) and any(i.is_batch for i in places & set(bound))
+    )
 
 
 def substitute(e: Expr, solved: dict[Index, Expr]) -> Expr:
@@ -280,8 +289,6 @@ def _scatter_add(
     at = axes.index(target.index)
     slot = list(batch_first(moved))
     line = (*axes[:at], *slot, *axes[at + 1 :])
-    if any(i.is_batch for i in slot):
-        raise _unsupported(target)
     source = spread(ctx.graph, source, line)
     index = spread(ctx.graph, _integers(target.place, ctx), line)
     shape = tuple(1 if i == target.index else i.extent for i in axes)
@@ -302,7 +309,3 @@ def _scatter_add(
 def _integers(place: Expr, ctx: Lowering) -> Labelled:
     value = ctx.lower(place)
     return Labelled(ctx.graph.cast(value.node, "integer"), value.axes)
-
-
-def _unsupported(target: Target) -> Exception:
-    return UnsupportedError(f"cannot scatter at {target.place} along batch axes that are summed")
