@@ -51,11 +51,13 @@ def analyse(
     active: Iterable[str] = (),
     *,
     steady: bool = False,
+    fused: bool = True,
 ) -> Analysis:
     """The analysis of ``plan`` in ``dtype`` at ``inputs``, which may have errors themselves.
 
     ``active`` are the inputs that are differentiated: only kinks of what depends on them count as touched.
-    ``extents`` gives sizes that no input's shape determines. ``steady`` takes conditions as they fall in float64.
+    ``extents`` gives sizes that no input's shape determines. ``steady`` takes conditions as they fall in float64;
+    without ``fused`` the steps inside a function are taken to be rounded to the dtype, too.
     """
     tensors = {r.name: inputs[r.name] for r in plan.inputs}
     known = sizes.values({r.name: r.shape for r in plan.inputs}, {n: u.shape for n, u in tensors.items()})
@@ -63,7 +65,7 @@ def analyse(
         symbol = BATCH_SIZE if name == "..." else size(name)
         known.setdefault(symbol, extent)
     analyst = Analyst(
-        plan, Arithmetic(ROUNDING[dtype], steady), tensors, Machine({}, known, plan.constants), set(active)
+        plan, Arithmetic(ROUNDING[dtype], steady, fused), tensors, Machine({}, known, plan.constants), set(active)
     )
     overflow = []
     with np.errstate(all="ignore"):

@@ -149,22 +149,19 @@ def judge(cell: Cell, target: str, made: Comparison, case: Case, note: str = "")
     if made.wrong:
         return cell.result(target, "fail", _join(made.detail, note), made)
     if made.undecided or made.vacuous:
-        return cell.result(target, "skip", _join(_undecided(cell, made, case), note), made)
+        return cell.result(target, "skip", _join(_undecided(cell, target, made, case), note), made)
     if made.judged < made.total:
         note = _join(note, f"{made.total - made.judged} of {made.total} entries could not be judged")
     return cell.result(target, "pass", note, made)
 
 
-def _undecided(cell: Cell, made: Comparison, case: Case) -> str:
-    if case.bounds.overflow:
-        return f"{cell.dtype} overflows at these sizes ({_names(case.bounds.overflow)})"
+def _undecided(cell: Cell, target: str, made: Comparison, case: Case) -> str:
+    lost = [n for n in case.bounds.overflow if n not in case.bounds.errors or n == target]
+    if lost:
+        return f"{cell.dtype} overflows at these sizes ({', '.join(lost[:3])})"
     if made.vacuous:
         return f"rounding in {cell.dtype} allows errors as large as the values themselves here"
     return f"no bound: rounding in {cell.dtype} could move a denominator to 0 or flip an index here"
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(names[:3])
 
 
 def _join(*parts: str) -> str:

@@ -21,11 +21,9 @@ def prepare(spec: Spec, op: Any = None) -> Subject:
     """What the checks need of a spec. ``op``, if given, takes the place of the emitted code; see :func:`as_op`."""
     derivation = derive(spec)
     forward, backward = lower(derivation.forward), lower(derivation.backward)
-    if op is None:
-        made: Any = load_text(functions_module(derivation, forward, backward), spec.name)
-    else:
-        made = as_op(spec, op)
-    return Subject(spec, made, derivation, forward, backward, reference_of(spec), op is None)
+    emitted: Any = load_text(functions_module(derivation, forward, backward), spec.name)
+    own, made = (None, emitted) if op is None else (emitted, as_op(spec, op))
+    return Subject(spec, made, derivation, forward, backward, reference_of(spec), own)
 
 
 def reference_of(spec: Spec) -> Reference | None:

@@ -14,7 +14,7 @@ from typing import Any
 from symderive.catalogue import spec_path, spec_paths
 from symderive.check.devices import environment, full_precision
 from symderive.check.matrix import Options, Planned, options, plan
-from symderive.check.ops import OpError
+from symderive.check.ops import OpError, as_op
 from symderive.check.prepare import prepare
 from symderive.check.results import CheckResult, Results, SpecResult
 from symderive.check.subject import Subject
@@ -64,18 +64,17 @@ def check(
     )
     if kinds is not None:
         chosen = replace(chosen, kinds=tuple(kinds))
-    spec = spec if isinstance(spec, Spec) else load(Path(spec))
+    spec = spec if isinstance(spec, Spec) else load(spec_path(os.fspath(spec)))
     return check_spec(spec, chosen, op, progress)
 
 
 def check_spec(spec: Spec, chosen: Options, op: Any = None, progress: Progress | None = None) -> SpecResult:
-    """The results of one spec. What makes it unusable is its ``error``."""
+    """The results of one spec. What makes it unusable is its ``error``; a wrong size or op is raised."""
+    planned = plan(spec, chosen)
+    given = None if op is None else as_op(spec, op)
     try:
-        subject = prepare(spec, op)
-        planned = plan(spec, chosen)
+        subject = prepare(spec, given)
     except SymderiveError as error:
-        if op is not None:
-            raise
         return SpecResult(spec.name, spec.path, error=error_document(error))
     except Exception as error:
         return SpecResult(spec.name, spec.path, error={"message": fault(error), "line": None, "column": None})
@@ -153,7 +152,9 @@ def check_paths(
 ) -> Results:
     """The results of every spec that the paths name, with ``jobs`` processes."""
     files = spec_paths(paths)
-    if jobs <= 1 or len(files) == 1:
+    if len(files) == 1:
+        return Results((check_file(files[0], chosen, op, progress, alone=True),), environment())
+    if jobs <= 1:
         return Results(tuple(check_file(f, chosen, op, progress) for f in files), environment())
     with ProcessPoolExecutor(min(jobs, len(files)), mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(check_file, f, chosen, op) for f in files]
@@ -165,10 +166,18 @@ def check_paths(
     return Results(tuple(results), environment())
 
 
-def check_file(path: Path, chosen: Options, op: Any = None, progress: Progress | None = None) -> SpecResult:
-    """The results of the spec in one file; one that cannot be read has an error."""
+def check_file(
+    path: Path, chosen: Options, op: Any = None, progress: Progress | None = None, *, alone: bool = False
+) -> SpecResult:
+    """The results of the spec in one file; one that cannot be read has an error.
+
+    Of several specs (not ``alone``), each takes those of the given sizes that it has.
+    """
     try:
         spec = load(spec_path(str(path)))
     except SymderiveError as error:
         return SpecResult(path.stem, str(path), error=error_document(error))
+    if not alone and chosen.sizes:
+        own = {n: v for n, v in chosen.sizes.items() if n in spec.sizes}
+        chosen = replace(chosen, sizes=own or None)
     return check_spec(spec, chosen, op, progress)

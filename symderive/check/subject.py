@@ -37,7 +37,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Subject:
-    """One op under check. ``emitted`` tells generated code from someone's own."""
+    """One op under check. ``own`` is the emitted code where ``op`` is someone's own."""
 
     spec: model.Spec
     op: Op
@@ -45,8 +45,13 @@ class Subject:
     forward: Plan
     backward: Plan
     reference: Reference | None = None
-    emitted: bool = True
+    own: Op | None = None
     memory: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def emitted(self) -> bool:
+        """Whether the op is the emitted code."""
+        return self.own is None
 
     @cached_property
     def equations(self) -> tuple[model.Equation, ...]:
@@ -75,10 +80,10 @@ class Subject:
             for name in self.spec.wrt:
                 tensors[name] = Uncertain(tensors[name].value, np.full(tensors[name].shape, errors))
         extents = {k: v for k, v in sizes.items() if isinstance(v, int)}
-        forward = analyse(self.forward, tensors, dtype, extents, self.spec.wrt, steady=steady)
+        forward = analyse(self.forward, tensors, dtype, extents, self.spec.wrt, steady=steady, fused=self.emitted)
         known = {**tensors, **forward.tensors}
         given = {r.name: known[r.name] for r in self.backward.inputs}
-        backward = analyse(self.backward, given, dtype, extents, steady=steady)
+        backward = analyse(self.backward, given, dtype, extents, steady=steady, fused=self.emitted)
         return Bounds(
             {n: forward.error(n) for n in self.spec.outputs} | {n: backward.error(n) for n in self.gradients},
             {n: u.value for n, u in {**forward.tensors, **backward.tensors}.items()},
@@ -87,7 +92,7 @@ class Subject:
         )
 
     def reference_op(self, sizes: Sizes) -> Op:
-        """The reference at these sizes, or the op's own forward where there is none, differentiated by autograd."""
+        """The reference at these sizes, or the emitted forward where there is none, differentiated by autograd."""
         names = tuple(i.name for i in self.spec.inputs)
         return TorchOp(self._function(sizes), names, self.spec.outputs, self.spec.wrt, "the reference: ")
 
@@ -95,7 +100,8 @@ class Subject:
         names = tuple(i.name for i in self.spec.inputs)
         reference = self.reference
         if reference is None:
-            return lambda *inputs: self.op.forward(*inputs)[0]
+            emitted = self.own or self.op
+            return lambda *inputs: emitted.forward(*inputs)[0]
 
         def call(*inputs: Tensor) -> tuple[Tensor, ...]:
             defined = reference(dict(zip(names, inputs, strict=True)), sizes)

@@ -115,7 +115,7 @@ class Tangent(Domain):
 
     def _extreme(self, a: Value, b: Value, pick: Callable[[Value, Value], Value]) -> Value:
         x, y = self.plain(a), self.plain(b)
-        if x == y:
+        if self.base.compare("==")(x, y):
             half = self.base.div(1, 2)
             return self.chain(x, (a, half), (b, half))
         return a if pick(x, y) is x else b
@@ -123,9 +123,10 @@ class Tangent(Domain):
     def clamp(self, a: Value, low: Value, high: Value) -> Value:
         """``clamp(x, lo, hi)``, which passes the derivative at both ends."""
         x, bottom, top = self.plain(a), self.plain(low), self.plain(high)
-        if x > top or bottom > top:
+        above = self.base.compare(">")
+        if above(x, top) or above(bottom, top):
             return high
-        return low if x < bottom else a
+        return low if above(bottom, x) else a
 
     def largest(self, values: Sequence[Value]) -> Value:
         """The maximum; ties share the derivative evenly."""
@@ -137,7 +138,8 @@ class Tangent(Domain):
 
     def _shared(self, values: Sequence[Value], pick: Callable[[Sequence[Value]], Value]) -> Value:
         best = pick([self.plain(v) for v in values])
-        tied = [v for v in values if self.plain(v) == best]
+        equal = self.base.compare("==")
+        tied = [v for v in values if equal(self.plain(v), best)]
         return self.chain(best, *((v, self.base.div(1, len(tied))) for v in tied))
 
     def logsumexp(self, values: Sequence[Value]) -> Value:

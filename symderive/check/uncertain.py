@@ -58,12 +58,19 @@ def broadcast(*parts: Uncertain) -> list[Uncertain]:
 class Arithmetic:
     """Arithmetic in one dtype. ``overflow`` becomes true once a result may exceed the largest finite number.
 
-    ``steady`` arithmetic takes conditions as they fall; otherwise one that the errors reach across is in doubt.
+    ``steady`` arithmetic takes conditions as they fall; otherwise one that the errors reach across is in doubt. With
+    ``fused`` the steps inside a function are as exact as PyTorch's; without, each may be rounded to the dtype.
     """
 
     rounding: Rounding
     steady: bool = False
+    fused: bool = True
     overflow: bool = False
+
+    @property
+    def step(self) -> float:
+        """The unit roundoff of the steps inside a function."""
+        return self.rounding.inner if self.fused else self.rounding.unit
 
     def rounded(self, value: Array, error: Array, steps: float = 1.0) -> Uncertain:
         """A stored result: its error, and ``steps`` roundings of it."""
@@ -120,7 +127,7 @@ class Arithmetic:
     def function_rounded(self, value: Array, error: Array, scale: Array | None = None) -> Uncertain:
         """The value of an element-wise function: off by some ulps of ``scale``, and rounded to the dtype."""
         r = self.rounding
-        inner = 2 * ULPS * r.inner * (np.abs(value) if scale is None else scale) + r.tiny
+        inner = 2 * ULPS * self.step * (np.abs(value) if scale is None else scale) + r.tiny
         return self.rounded(value, error + np.where(np.isfinite(inner), inner, 0.0))
 
     def where(self, condition: Uncertain, a: Uncertain, b: Uncertain) -> Uncertain:
@@ -245,7 +252,7 @@ class Arithmetic:
         shifted = z.value - _finite_max(z.value, axes)
         weight = np.exp(shifted)
         y = weight / weight.sum(axis=axes, keepdims=True)
-        inner = self.rounding.inner
+        inner = self.step
         steps = (inner + stored) * np.abs(shifted) + 2 * ULPS * inner + stored
         own = np.where(np.isneginf(shifted), 0.0, z.error + steps)
         spread = (y * np.exp(np.minimum(own, 700.0))).sum(axis=axes, keepdims=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from symderive.check.results import CheckResult, Results, SpecResult
 
@@ -37,10 +38,44 @@ def spec_table(spec: SpecResult, verbose: bool = False) -> str:
 def _failure(row: CheckResult, number: int) -> list[str]:
     """A failed row: where it stands on one line, what is wrong below."""
     if number >= MOST:
-        return [f"  ... and more: see --json"] if number == MOST else []  # noqa: F541
+        return ["  ... and more: --json has them all"] if number == MOST else []
     measured = "" if row.max_abs_error is None else f"  error {row.max_abs_error:.2g}, allowed {row.bound or 0:.2g}"
-    head = f"  FAIL  {row.check} of {row.target}{_where(row)}{measured}"
-    return [head, *textwrap.wrap(row.detail, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)]
+    if row.check == "claim":
+        return [f"  FAIL  claim, line {row.line}: {row.text}", *_indented(_verdict_words(row)), *_counterexample(row)]
+    return [f"  FAIL  {row.check} of {row.target}{_where(row)}{measured}", *_indented(row.detail)]
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+
+
+def _verdict_words(row: CheckResult) -> str:
+    """The verdict on a claim and what is wrong with it."""
+    found = row.diagnosis or {}
+    kind = f" ({found['kind']})" if found.get("kind") else ""
+    words = [f"{row.verdict or 'not judged'}{kind}: {found.get('sentence') or row.detail}"]
+    if found.get("condition"):
+        words.append(f"It holds only under a condition: {found['condition']}.")
+    if row.detail and found.get("sentence"):
+        words.append(row.detail)
+    return " ".join(words)
+
+
+def _counterexample(row: CheckResult) -> list[str]:
+    """Where the claim and the truth differ, and the right formula."""
+    found = row.diagnosis or {}
+    lines = []
+    if example := found.get("counterexample"):
+        at = ", ".join(f"{k}={v}" for k, v in {**(example.get("sizes") or {}), **_places(example)}.items())
+        lines += _indented(f"at {at}: claimed {example.get('claimed')}, true {example.get('true')}")
+    if found.get("correction"):
+        lines += _indented(f"right: {found['correction']}")
+    return lines
+
+
+def _places(example: Mapping[str, Any]) -> dict[str, Any]:
+    indices = example.get("indices") or {}
+    return dict(indices) if isinstance(indices, Mapping) else {"entry": indices}
 
 
 MOST = 12
@@ -48,8 +83,6 @@ MOST = 12
 
 
 def _where(row: CheckResult) -> str:
-    if row.check == "claim":
-        return f" (line {row.line}): {row.text}"
     parts = [p for p in (row.dtype, row.device, sizes_text(row)) if p]
     return f"  [{', '.join(parts)}]" if parts else ""
 
@@ -61,13 +94,15 @@ def sizes_text(row: CheckResult) -> str:
 
 def _next(spec: SpecResult, row: CheckResult) -> str:
     """What to do about the first failure."""
-    what = NEXT.get(row.check, "")
-    return (
-        f"  next: {what.format(path=spec.path or spec.spec, target=row.target, wrt=row.target.removeprefix('d'))}"
-        if what
-        else ""
-    )
+    what = AT_KINKS if AT_KINKS_MARK in row.detail else NEXT.get(row.check, "")
+    words = what.format(path=spec.path or spec.spec, target=row.target, wrt=row.target.removeprefix("d"))
+    return f"  next: {words}" if words else ""
 
+
+AT_KINKS_MARK = "at kinks: "
+AT_KINKS = (
+    "at a kink the derivative is PyTorch's for the op of that name: relu, abs 0; max(a, b) one half each; clamp 1"
+)
 
 NEXT = {
     "reference": "the forward of {path} and its reference compute different things; compare the lines of {target}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import plans
 import pytest
 import torch
 
@@ -11,6 +10,8 @@ from symderive.check.bounds import analyse
 from symderive.check.rounding import ROUNDING
 from symderive.check.uncertain import FUNCTIONS, Arithmetic, Uncertain
 from symderive.spec import functions as language
+
+from . import plans
 
 DTYPES = {name: getattr(torch, name) for name in ROUNDING}
 EXTENTS = {"N": 1024, "D": 40, "J": 5}

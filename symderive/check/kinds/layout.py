@@ -102,7 +102,7 @@ def _worst(cell: Cell, name: str, case: Case, got: dict[str, Tensor], want: dict
     """One row for all results of a layout: the first wrong one, or the one with the largest error."""
     rows = []
     for target, tensor in got.items():
-        if wrong := placement(target, tensor, want[target], want[target].shape, cell):
+        if wrong := placement(target, tensor, want[target], case.bounds.errors[target].shape, cell):
             return cell.result(name, "fail", wrong)
         made = compare(_numbers(tensor), _numbers(want[target]), 2 * case.bounds.errors[target])
         row = judge(cell, name, made, case, f"in {target}" if made.wrong else "")
