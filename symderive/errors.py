@@ -20,6 +20,7 @@ class Span:
 
 
 NOWHERE = Span(0, 0, 0, 0)
+MAX_MESSAGE = 2_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,13 @@ class Location:
         first = max(0, start - 60) if len(line) > 160 else 0
         shown = line[first : first + 160]
         caret = " " * (start - first) + "^" * max(1, min(end, first + len(shown)) - start)
-        return f"    {shown}\n    {caret}"
+        return f"    {printable(shown)}\n    {caret}"
+
+
+def printable(text: str) -> str:
+    """The text with ``?`` for characters that a terminal would obey rather than show, and of readable length."""
+    shown = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " ..."
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in shown)
 
 
 class SymderiveError(Exception):
@@ -50,6 +57,7 @@ class SymderiveError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, location: Location | None = None, hint: str | None = None) -> None:
+        message = printable(message)
         super().__init__(message)
         self.message = message
         self.location = location

@@ -58,7 +58,7 @@ def _possible(extents: Iterable[Expr], sizes: Mapping[str, int]) -> bool:
 class Budget:
     """How much work may go into one spec, in nodes of a syntax tree that are looked at."""
 
-    nodes: int = 1_000_000
+    nodes: int = 400_000
 
     def spend(self, nodes: int) -> bool:
         """Whether so much work may still be done; it then counts as done."""

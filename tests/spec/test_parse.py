@@ -136,10 +136,10 @@ DEEP = {
 
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP.keys())
 def test_what_is_too_deep_or_long_ends_in_a_clean_error(text):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(SpecError):
         parse_expression(text)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_a_tree_may_be_as_deep_as_the_bound():
@@ -210,7 +210,7 @@ def test_a_bad_statement_of_several_lines_is_one_bad_line():
 
 
 def test_a_block_of_nothing_but_bad_lines_ends():
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(SpecError, match="more than 200 lines cannot be read"):
         parse_lines("(\n" * 90_000)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
