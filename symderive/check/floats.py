@@ -73,7 +73,7 @@ def _softplus(x: float) -> float:
 
 
 def _sign(x: float) -> float:
-    return float((x > 0) - (x < 0)) if not math.isnan(x) else x
+    return float(x > 0) - float(x < 0) if not math.isnan(x) else x
 
 
 def _float_div(a: float, b: float) -> float:

@@ -1,0 +1,209 @@
+"""Random specs over the whole language: well-formed by construction, smooth enough for a derivative to be checked.
+
+A spec is a list of equations over inputs of a few shapes. Each right side is drawn from templates (contractions,
+normalisers, reductions, gathers, masks, index arithmetic) whose bodies are random element-wise expressions.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+INDICES = {"N": "n", "K": "k", "J": "j"}
+UNARY = (
+    "exp({0} / 3)",
+    "tanh({0})",
+    "sigmoid({0})",
+    "softplus({0})",
+    "relu({0})",
+    "abs({0})",
+    "sin({0})",
+    "{0}**2",
+    "gelu({0})",
+    "log(1 + {0}**2)",
+    "sqrt(1 + {0}**2)",
+    "1 / (2 + {0}**2)",
+    "silu({0})",
+    "logsigmoid({0})",
+    "expm1({0} / 4)",
+    "elu({0})",
+    "leaky_relu({0}, 0.2)",
+)
+BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "({0}) * ({1})", "max({0}, {1})", "{0} / (1 + ({1})**2)", "min({0}, {1})")
+MASKS = ("{i} > 0", "{t} > 0", "{i} % 2 == 0", "m[n]")
+SHAPES = (("N",), ("K",), ("N", "K"), ("J", "K"), ("N", "J"), ())
+
+
+@dataclass
+class Maker:
+    """Draws one spec; ``tensors`` are the real ones that exist so far, with their shapes."""
+
+    rng: random.Random
+    tensors: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+
+    def input(self, shape: tuple[str, ...]) -> str:
+        """An input of that shape: an old one or, sometimes, a new one."""
+        known = [t for t, s in self.tensors.items() if s == shape]
+        if known and self.rng.random() < 0.6:
+            return self.rng.choice(known)
+        name = f"x{len(self.inputs)}"
+        self.inputs[name] = "[" + ", ".join(shape) + "]"
+        self.tensors[name] = shape
+        return name
+
+    def entry(self, over: tuple[str, ...]) -> str:
+        """An entry of a tensor whose axes are among ``over``."""
+        shapes = [s for s in SHAPES if set(s) <= set(over)]
+        shape = self.rng.choice(shapes)
+        name = self.input(shape)
+        return f"{name}[{', '.join(INDICES[s] for s in shape)}]" if shape else name
+
+    def expression(self, over: tuple[str, ...], depth: int) -> str:
+        """An element-wise expression in the indices of ``over``."""
+        if depth == 0:
+            return self.entry(over)
+        if self.rng.random() < 0.45:
+            return self.rng.choice(UNARY).format(self.expression(over, depth - 1))
+        a, b = self.expression(over, depth - 1), self.expression(over, self.rng.randrange(depth))
+        return self.rng.choice(BINARY).format(a, b)
+
+    def masked(self, over: tuple[str, ...], depth: int) -> str:
+        """A ``where`` over a condition on indices, values or a boolean input."""
+        condition = self.rng.choice([m for m in MASKS if ("{i}" not in m or over) and ("m[n]" not in m or "N" in over)])
+        index = INDICES[self.rng.choice(over)] if over else ""
+        if "m[n]" in condition:
+            self.inputs["m"] = "{shape: [N], bool: true}"
+        text = condition.format(i=index, t=self.entry(over))
+        return f"where({text}, {self.expression(over, depth)}, {self.expression(over, max(depth - 1, 0))})"
+
+    def define(self, shape: tuple[str, ...], right: str) -> None:
+        """One more equation."""
+        name = f"h{len(self.lines)}"
+        left = f"{name}[{', '.join(INDICES[s] for s in shape)}]" if shape else name
+        self.lines.append(f"{left} = {right}")
+        self.tensors[name] = shape
+
+    def step(self) -> None:
+        """One more equation, of a random kind."""
+        getattr(self, f"_{self.rng.choice(KINDS)}")()
+
+    def _pointwise(self) -> None:
+        shape = self.rng.choice(SHAPES[:5])
+        self.define(shape, self.expression(shape, self.rng.randint(1, 3)))
+
+    def _masked(self) -> None:
+        shape = self.rng.choice(SHAPES[:5])
+        self.define(shape, self.masked(shape, self.rng.randint(1, 2)))
+
+    def _contraction(self) -> None:
+        a, b = self.input(("N", "K")), self.input(("J", "K"))
+        extra = f" + {self.entry(('J',))}" if self.rng.random() < 0.3 else ""
+        scale = self.rng.choice(("", " / 2", " * x_scale"))
+        if "x_scale" in scale:
+            self.inputs["x_scale"] = "[]"
+            self.tensors["x_scale"] = ()
+        self.define(("N", "J"), f"sum[k]({a}[n, k] * {b}[j, k]){scale}{extra}")
+
+    def _chain(self) -> None:
+        a, b, c = self.input(("N", "K")), self.input(("J", "K")), self.input(("N", "J"))
+        self.define(("N",), f"sum[j, k]({a}[n, k] * {b}[j, k] * {c}[n, j])")
+
+    def _normaliser(self) -> None:
+        body = self.expression(("N", "K"), self.rng.randint(0, 1))
+        op = self.rng.choice(("softmax[k]", "log_softmax[k]", "softmax[k : k <= n + 1]"))
+        self.define(("N", "K"), f"{op}({body})")
+
+    def _reduction(self) -> None:
+        body = self.expression(("N", "K"), self.rng.randint(0, 2))
+        op = self.rng.choice(
+            ("sum[k]", "mean[k]", "logsumexp[k]", "max[k]", "min[k]", "sum[k : k != n]", "prod[k]", "mean[k : k <= n]")
+        )
+        self.define(("N",), f"{op}({body})")
+
+    def _written_out(self) -> None:
+        a = self.input(("N", "K"))
+        self.define(
+            ("N", "K"),
+            self.rng.choice(
+                (
+                    f"exp({a}[n, k]) / sum[i](exp({a}[n, i]))",
+                    f"({a}[n, k] - mean[i]({a}[n, i])) / sqrt(mean[l](({a}[n, l] - mean[i]({a}[n, i]))**2) + 1)",
+                    f"{a}[n, k] / sqrt(1 + sum[i]({a}[n, i]**2))",
+                    f"{a}[n, k] - log(sum[i](exp({a}[n, i])))",
+                )
+            ),
+        )
+
+    def _gather(self) -> None:
+        self.inputs["t"] = "{shape: [N], index: K}"
+        table = self.rng.choice((("N", "K"), ("J", "K"), ("K",)))
+        a = self.input(table)
+        access = {("N", "K"): f"{a}[n, t[n]]", ("J", "K"): f"{a}[j, t[n]]", ("K",): f"{a}[t[n]]"}[table]
+        shape = ("N", "J") if table == ("J", "K") else ("N",)
+        self.define(shape, self.rng.choice(UNARY).format(access))
+
+    def _index_arithmetic(self) -> None:
+        a = self.input(("N", "K"))
+        access = self.rng.choice(
+            (
+                f"{a}[n, K - 1 - k]",
+                f"{a}[n, (k + 2) % K]",
+                f"pad({a}[n, k - 1])",
+                f"pad({a}[n + 1, k])",
+                f"{a}[n, k // 2]",
+                f"{a}[n, 0]",
+                f"pad({a}[n, 2 * k])",
+                f"sum[r](pad({a}[n, k + r - 1]) * w[r])",
+                f"max[r](pad({a}[n, k + r - 1], -inf))",
+            )
+        )
+        if "[r]" in access:
+            self.inputs["w"] = "[3]"
+            self.tensors.setdefault("w", ("three",))
+        self.define(("N", "K"), f"{access} * {self.entry(('N', 'K'))}")
+
+    def _cumulative(self) -> None:
+        a = self.input(("N", "K"))
+        op = self.rng.choice(("sum", "logsumexp", "prod", "max"))
+        self.define(("N", "K"), f"{op}[i : i <= k]({a}[n, i])")
+
+    def _pairwise(self) -> None:
+        a, b = self.input(("N", "K")), self.input(("J", "K"))
+        self.define(("N", "J"), f"sum[k](({a}[n, k] - {b}[j, k])**2)")
+
+
+KINDS = (
+    "pointwise",
+    "masked",
+    "contraction",
+    "chain",
+    "normaliser",
+    "reduction",
+    "written_out",
+    "gather",
+    "index_arithmetic",
+    "cumulative",
+    "pairwise",
+)
+
+
+def random_spec(seed: int) -> str:
+    """The text of a random spec; the same seed gives the same text."""
+    rng = random.Random(seed)
+    maker = Maker(rng)
+    maker.input(("N", "K"))
+    maker.input(("J", "K"))
+    for _ in range(rng.randint(1, 4)):
+        maker.step()
+    if rng.random() < 0.4:  # a loss over everything that nothing reads
+        last = f"h{len(maker.lines) - 1}"
+        shape = maker.tensors[last]
+        if shape:
+            over = ", ".join(INDICES[s] for s in shape)
+            maker.define((), f"sum[{over}]({last}[{over}]**2) / 2")
+    inputs = "".join(f"  {name}: {shape}\n" for name, shape in maker.inputs.items())
+    forward = "".join(f"  {line}\n" for line in maker.lines)
+    ranges = "indices: {n: N, k: K, j: J, i: K, l: K, r: 3}\n"
+    return f"name: random\nsizes: {{N: 3, K: 5, J: 4}}\ninputs:\n{inputs}{ranges}forward: |\n{forward}"
