@@ -319,7 +319,7 @@ class Compiler:
 
     def tag(self, node: syntax.Call) -> Closure:
         """The value, labelled for whoever looks for it in the record of a computation; no spec can write this."""
-        x, (_, label) = self.closure(node.arguments[0]), node.keywords[0]
+        x, (label, _) = self.closure(node.arguments[0]), node.keywords[0]
         tag = self.domain.tag
         return lambda e: tag(x(e), label)
 

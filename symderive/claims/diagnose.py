@@ -1,17 +1,97 @@
-"""Why a claim is not right."""
+"""Why a claim is not right: explanations tried in order, and the words for the one that fits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from symderive.claims import edits, fit, forwards, paths, values
+from symderive.claims.conditions import ones
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.inline import inlined
+from symderive.claims.lines import ClaimError
 from symderive.claims.result import Diagnosis
+from symderive.errors import SymderiveError
+from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
     from symderive.claims.conditions import Condition
     from symderive.claims.judge import Outcome, Trial
 
+_BY_CONDITION = {
+    "symmetric": "transpose",
+    "ones": "missing_upstream",
+    "binary": "factor",
+    "rows": "factor",
+    "size": "factor",
+}
+"""The kind where a condition was found and nothing else explains."""
+
+EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
+    values.of_ones,
+    values.whole_factor,
+    values.transposed,
+    values.reshaped,
+    values.without_cross_terms,
+    values.summed,
+    values.other_gradient,
+    forwards.flipped_argument,
+    fit.term_by_term,
+    paths.missing_terms,
+    edits.single_edits,
+    inlined,
+    forwards.unnamed_gradient,
+    forwards.other_forward,
+)
+"""Explanations, the smallest change first."""
+
 
 def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diagnosis:
     """The diagnosis of a side that fails at a point; ``condition`` is one under which it holds."""
+    desk = Desk(trial, outcome, condition)
+    finding = _first(desk) or _last_resort(desk)
+    sentence = " ".join(_sentences(desk, finding))
+    correction = _correction(desk, finding)
     text = condition.text if condition else None
-    return Diagnosis("unknown", "The claim is not equal to the gradient.", text, trial.counterexample(outcome))
+    return Diagnosis(finding.kind, sentence, text, trial.counterexample(outcome), correction)
+
+
+def _first(desk: Desk) -> Finding | None:
+    for explainer in EXPLAINERS:
+        if desk.late:
+            return None
+        try:
+            finding = explainer(desk)
+        except (ClaimError, SymderiveError):
+            continue
+        if finding is not None:
+            return finding
+    return None
+
+
+def _last_resort(desk: Desk) -> Finding:
+    """Where nothing explains: the shape, if it is off, or the condition, or nothing."""
+    error = desk.outcome.error
+    if error is not None:
+        text = error.message[0].upper() + error.message[1:]
+        kind = {"shape": "shape", "range": "shape", "index": "wrong_index"}.get(error.reason, "unknown")
+        return Finding(kind, f"{text}.")
+    if desk.condition is not None:
+        return Finding(_BY_CONDITION.get(desk.condition.kind, "unknown"), "")
+    return Finding("unknown", f"The claim is not {values.subject(desk)}; no single change makes it right.")
+
+
+def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:
+    if finding.sentence:
+        yield finding.sentence
+    if desk.condition is not None:
+        yield f"The claim is right only with {desk.condition.text}."
+    elif desk.outcome.error is None and (names := ones(desk.trial)):
+        yield f"It holds only where {' or '.join(f'{n} = 1' for n in names)}."
+
+
+def _correction(desk: Desk, finding: Finding) -> str | None:
+    if finding.corrected is None:
+        return None
+    left = finding.left or to_text(desk.line.statement.left)
+    return f"{left} = {to_text(finding.corrected)}"

@@ -1,0 +1,230 @@
+"""Gradients of something else: of a part of the forward that has no name, or of a forward that was read differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from symderive.check.floats import FLOAT
+from symderive.claims.compare import close_floats
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.lines import ClaimError
+from symderive.claims.trees import Place, binders_above, negated, places, put, tensor_of
+from symderive.claims.world import World
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+from symderive.spec.functions import FUNCTIONS
+
+_PART = "~part"
+_TWO = Fraction(2)
+
+
+def _gradients(desk: Desk, equations: Sequence[model.Equation], tensor: str) -> list[np.ndarray] | None:
+    """The gradient of a tensor under other equations, at the desk's points, as floats."""
+    found = []
+    for point in desk.points:
+        first = point.world(desk.spec, FLOAT)
+        try:
+            world = World(
+                desk.spec, point.sizes, first.plain_inputs, first.upstreams, FLOAT,
+                constants=point.constants, equations=equations,
+            )  # fmt: skip
+            found.append(world.plain(world.gradient(tensor)).astype(float))
+        except (SymderiveError, ValueError, KeyError, TypeError):
+            return None
+    return found
+
+
+def _is_claim(desk: Desk, gradients: list[np.ndarray] | None) -> bool:
+    if gradients is None or desk.claimed is None or not any(np.any(g) for g in gradients):
+        return False
+    pairs = zip(gradients, desk.claimed, strict=True)
+    return all(g.size == c.size and close_floats(g.reshape(c.shape), c, 1e-9) for g, c in pairs)
+
+
+# Parts without a name
+
+
+def unnamed_gradient(desk: Desk) -> Finding | None:
+    """The claim is the gradient of a part of the forward, before the last step of the chain rule."""
+    if desk.line.role != "gradient":
+        return None
+    for equation, place, part, free in _parts(desk.spec):
+        if desk.late:
+            return None
+        tensor = model.Equation(_PART, free, part, equation.ranges)
+        right = put(equation.right, place, _access(free))
+        position = desk.spec.equations.index(equation)
+        equations = [*desk.spec.equations]
+        equations[position : position + 1] = [tensor, replace(equation, right=right)]
+        gradients = _gradients(desk, equations, _PART)
+        if gradients is None or not _claims_part(desk, tensor, gradients):
+            continue
+        sentence = (
+            f"This is the gradient of {desk.text(part)}, not of {desk.line.tensor}: the last step of the chain rule,"
+            f" from there to {desk.line.tensor}, is missing."
+        )
+        return Finding("other_variable", sentence)
+    return None
+
+
+def _access(free: tuple[str, ...]) -> syntax.Node:
+    if not free:
+        return syntax.Name(_PART)
+    return syntax.Access(_PART, tuple(syntax.Batch() if i == syntax.BATCH else syntax.Name(i) for i in free))
+
+
+def _parts(spec: model.Spec) -> Iterator[tuple[model.Equation, Place, syntax.Node, tuple[str, ...]]]:
+    """The reductions and the arguments of functions in the forward, with the indices that are free in them."""
+    for equation in spec.equations:
+        for place, node in places(equation.right):
+            if not place or any(name in ("indices", "condition") for name, _ in place):
+                continue
+            if not _is_part(equation.right, place, node):
+                continue
+            scope = [*equation.indices, *binders_above(equation.right, place)]
+            names = {n.id for n in node.walk() if isinstance(n, syntax.Name)}
+            if any(isinstance(n, syntax.Batch) for n in node.walk()):
+                names.add(syntax.BATCH)
+            yield equation, place, node, tuple(i for i in scope if i in names)
+
+
+def _is_part(root: syntax.Node, place: Place, node: syntax.Node) -> bool:
+    from symderive.claims.trees import get
+
+    if isinstance(node, syntax.Binder):
+        return node.op in ("sum", "mean", "logsumexp", "max")
+    above = get(root, place[:-1])
+    if isinstance(above, syntax.Call) and above.function in FUNCTIONS:
+        return not isinstance(node, syntax.Number | syntax.Access | syntax.Name)
+    return isinstance(above, syntax.Binary) and above.op == "**" and place[-1][0] == "left"
+
+
+def _claims_part(desk: Desk, tensor: model.Equation, gradients: list[np.ndarray]) -> bool:
+    """Whether the claim, read as one about that part, gives its gradient."""
+    line = desk.line
+    for bench, gradient in zip(desk.benches, gradients, strict=True):
+        if not np.any(gradient):
+            return False
+        try:
+            if line.indices is None:
+                claimed = bench.plain_array(desk.node).astype(float)
+            else:
+                from symderive.claims.bench import free_names
+
+                if len(line.indices) != gradient.ndim:
+                    return False
+                free = free_names(line.indices)
+                ranges = bench.ranges(free, desk.node, [(line.indices, gradient.shape, line.name)])
+                claimed = bench.world.plain(bench.table(desk.node, free, ranges)).astype(float)
+        except (ClaimError, SymderiveError):
+            return False
+        if not close_floats(claimed, gradient, 1e-9):
+            return False
+    return True
+
+
+# Another forward
+
+
+def flipped_argument(desk: Desk) -> Finding | None:
+    """The claim is right for a forward in which an argument of a function has the other sign."""
+    for equation, place, node in _calls(desk.spec):
+        if desk.late:
+            return None
+        argument = node.arguments[0]
+        if not (isinstance(argument, syntax.Unary) and argument.op == "-"):
+            continue
+        new = replace(node, arguments=(negated(argument), *node.arguments[1:]))
+        if _is_claim(desk, _changed(desk, equation, place, new)):
+            sentence = f"The sign inside {desk.text(node)} is lost: this is the gradient with {desk.text(new)} instead."
+            return Finding("sign", sentence)
+    return None
+
+
+def _calls(spec: model.Spec) -> Iterator[tuple[model.Equation, Place, syntax.Call]]:
+    for equation in spec.equations:
+        for place, node in places(equation.right):
+            if isinstance(node, syntax.Call) and node.function in FUNCTIONS and node.arguments:
+                yield equation, place, node
+
+
+def _changed(desk: Desk, equation: model.Equation, place: Place, new: syntax.Node) -> list[np.ndarray] | None:
+    if desk.line.role != "gradient" or desk.claimed is None:
+        return None
+    changed = replace(equation, right=put(equation.right, place, new))
+    equations = [changed if e is equation else e for e in desk.spec.equations]
+    return _gradients(desk, equations, desk.line.tensor)
+
+
+def other_forward(desk: Desk) -> Finding | None:
+    """The claim is the gradient of a forward without a square, a root, a logarithm, or of a tensor read as its square."""
+    if desk.line.role != "gradient" or desk.claimed is None:
+        return None
+    for equation in desk.spec.equations:
+        for place, new, words in _readings(desk, equation):
+            if desk.late:
+                return None
+            if _is_claim(desk, _changed(desk, equation, place, new)):
+                return Finding("other_variable", f"This is the gradient of something else: {words}.")
+    return _reparametrised(desk)
+
+
+def _readings(desk: Desk, equation: model.Equation) -> Iterator[tuple[Place, syntax.Node, str]]:
+    """Changes of the forward that people make without noticing."""
+    whole = equation.right
+    if equation.tensor in desk.spec.outputs:
+        for name in ("sqrt", "log", "exp"):
+            yield (), syntax.Call(name, (whole,)), f"of {name}({equation.tensor}), not of {equation.tensor}"
+        yield (), syntax.Binary("**", whole, syntax.Number(_TWO)), f"of {equation.tensor}**2, not of {equation.tensor}"
+    for place, node in places(whole):
+        if any(name in ("indices", "condition") for name, _ in place):
+            continue
+        text = desk.text(node)
+        if isinstance(node, syntax.Binary) and node.op == "**":
+            yield place, node.left, f"the forward has {text}, and here it is read as {desk.text(node.left)}"
+            square = syntax.Binary("**", node.left, syntax.Number(_TWO))
+            if square != node:
+                yield place, square, f"the forward has {text}, and here it is read as {desk.text(square)}"
+        elif isinstance(node, syntax.Call) and node.function in FUNCTIONS:
+            argument = node.arguments[0]
+            yield place, argument, f"the forward has {text}, and here it is read as {desk.text(argument)}"
+        elif isinstance(node, syntax.Binary) and node.op in ("*", "/"):
+            for kept in (node.left, node.right):
+                yield place, kept, f"the forward has {text}, and here it is read as {desk.text(kept)}"
+        elif isinstance(node, syntax.Binary) and node.op in ("+", "-"):
+            other = replace(node, op="-" if node.op == "+" else "+")
+            yield place, other, f"the forward has {text}, and here it is read as {desk.text(other)}"
+            yield place, node.left, f"the forward has {text}, and here it is read as {desk.text(node.left)}"
+            yield place, node.right, f"the forward has {text}, and here it is read as {desk.text(node.right)}"
+
+
+def _reparametrised(desk: Desk) -> Finding | None:
+    """The gradient by a tensor that stands for its square, its root, its logarithm or its exponential."""
+    tensor = desk.line.tensor
+    if tensor not in {i.name for i in desk.spec.inputs}:
+        return None
+    for name, words in _MEANINGS.items():
+        equations = [replace(e, right=_wrapped(e.right, tensor, name)) for e in desk.spec.equations]
+        if _is_claim(desk, _gradients(desk, equations, tensor)):
+            sentence = (
+                f"This is the gradient by {words.format(tensor)}: {tensor} is read as that, not as {tensor} itself."
+            )
+            return Finding("other_variable", sentence)
+    return None
+
+
+_MEANINGS = {"sqrt": "{0}**2", "square": "sqrt({0})", "exp": "log({0})", "log": "exp({0})"}
+
+
+def _wrapped(node: syntax.Node, tensor: str, function: str) -> syntax.Node:
+    from symderive.claims.bench import map_nodes
+
+    def change(inner: syntax.Node) -> syntax.Node:
+        name = tensor_of(inner)
+        return syntax.Call(function, (inner,)) if name == tensor else inner
+
+    return map_nodes(node, change)

@@ -1,0 +1,62 @@
+"""Claims with their helpers written out, so that a mistake in a helper is found, too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from symderive.claims import edits, fit
+from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.lines import Line, names_in
+from symderive.claims.trees import bound_in, rename, substitute, tensor_of
+from symderive.spec import syntax
+
+
+def inlined(desk: Desk) -> Finding | None:
+    """The explanations of a claim whose helpers are written out."""
+    helpers = {h.name: h for h in desk.court.helpers}
+    if not names_in(desk.node) & set(helpers):
+        return None
+    node = written_out(desk.node, helpers)
+    if node == desk.node or sum(1 for _ in node.walk()) > 300 or not _same(desk, node):
+        return None
+    finding = fit.term_by_term(desk, node) or edits.single_edits(desk, node)
+    if finding is None:
+        return None
+    names = ", ".join(sorted(names_in(desk.node) & set(helpers)))
+    return replace(finding, sentence=f"{finding.sentence} The mistake may stand in {names}.")
+
+
+def _same(desk: Desk, node: syntax.Node) -> bool:
+    """Whether writing out kept the value."""
+    import numpy as np
+
+    bench = desk.benches[0]
+    return bool(np.allclose(desk.value(bench, node), desk.value(bench, desk.node), equal_nan=True))
+
+
+def written_out(node: syntax.Node, helpers: dict[str, Line], depth: int = 0) -> syntax.Node:
+    """The expression with every helper replaced by its definition."""
+    if depth > 8:
+        return node
+    count = 0
+
+    def change(inner: syntax.Node) -> syntax.Node:
+        nonlocal count
+        name = tensor_of(inner)
+        helper = helpers.get(name)
+        if helper is None:
+            return inner
+        body = helper.statement.sides[0]
+        if helper.indices is None and isinstance(inner, syntax.Name):
+            return body
+        if helper.indices is not None and isinstance(inner, syntax.Access):
+            free = free_names(helper.indices)
+            count += 1
+            names = {i: f"{i}_{depth}{count}" for i in bound_in(body) if i not in free and i != syntax.BATCH}
+            values = dict(zip(free, inner.indices, strict=False))
+            return substitute(rename(body, names), values)
+        return inner
+
+    done = map_nodes(node, change)
+    return written_out(done, helpers, depth + 1) if names_in(done) & set(helpers) and done != node else done

@@ -1,0 +1,111 @@
+"""Names for numbers: a ratio that is the same everywhere is a factor, and depends on sizes and constants only."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from symderive.claims.trees import number, product_of
+from symderive.spec import syntax
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """``number * sizes and constants to powers``: ``-2``, ``N``, ``1 / N``, ``2 * K``."""
+
+    number: Fraction
+    powers: tuple[tuple[str, int], ...] = ()
+    sized: bool = False
+
+    @property
+    def node(self) -> syntax.Node:
+        """The ratio as an expression."""
+        top = [("*", syntax.Name(n)) for n, p in self.powers if p > 0]
+        bottom = [("/", syntax.Name(n)) for n, p in self.powers if p < 0]
+        first = [("*", number(self.number))] if self.number != 1 or not top else []
+        return product_of([*first, *top, *bottom])  # type: ignore[list-item]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it changes nothing."""
+        return self.number == 1 and not self.powers
+
+
+def constant_ratio(top: np.ndarray, bottom: np.ndarray) -> float | None:
+    """``top / bottom`` where it is one number, and neither is all zero."""
+    if top.shape != bottom.shape or not top.size:
+        return None
+    with np.errstate(all="ignore"):
+        scale = max(float(np.abs(top).max()), float(np.abs(bottom).max()))
+        if not np.isfinite(scale) or scale == 0:
+            return None
+        used = np.abs(bottom) > 1e-9 * scale
+        if not used.any() or np.abs(top[~used]).max(initial=0) > 1e-9 * scale:
+            return None
+        ratios = top[used] / bottom[used]
+    value = float(ratios.flat[0])
+    return value if np.abs(ratios - value).max() <= 1e-8 * abs(value) else None
+
+
+def name_ratio(
+    values: Sequence[float], sizes: Sequence[Mapping[str, object]], constants: Mapping[str, Fraction]
+) -> Ratio | None:
+    """The simplest ratio with these values at points of these sizes."""
+    known = [
+        {n: float(v) for n, v in s.items() if isinstance(v, int) and v > 1}
+        | {n: float(v) for n, v in constants.items()}
+        for s in sizes
+    ]
+    if named := _named(values, constants):
+        return named
+    for powers in _powers(list(known[0]) if known else []):
+        rest = [v / _product(powers, k) for v, k in zip(values, known, strict=True)]
+        if any(abs(r - rest[0]) > 1e-8 * abs(rest[0]) for r in rest):
+            continue
+        simple = Fraction(rest[0]).limit_denominator(60)
+        if simple and abs(float(simple) - rest[0]) <= 1e-9 * abs(rest[0]) and abs(simple.numerator) <= 500:
+            return Ratio(simple, powers, any(n not in constants for n, _ in powers))
+    return _any_rational(values)
+
+
+def _named(values: Sequence[float], constants: Mapping[str, Fraction]) -> Ratio | None:
+    """A constant, or one over it, that is no round number: 1.7 is K rather than a factor of its own."""
+    for name, value in constants.items():
+        if value.denominator != 1:
+            for power in (1, -1):
+                for sign in (1, -1):
+                    if all(abs(v - sign * float(value) ** power) <= 1e-9 * abs(v) for v in values):
+                        return Ratio(Fraction(sign), ((name, power),))
+    return None
+
+
+def _any_rational(values: Sequence[float]) -> Ratio | None:
+    """A number that is the same everywhere, though no simple fraction: 1.001."""
+    if any(abs(v - values[0]) > 1e-10 * abs(values[0]) for v in values):
+        return None
+    near = Fraction(values[0]).limit_denominator(10**6)
+    return Ratio(near) if near and abs(float(near) - values[0]) <= 1e-12 * abs(values[0]) else None
+
+
+def _powers(names: Sequence[str]) -> Iterator[tuple[tuple[str, int], ...]]:
+    yield ()
+    for name in names:
+        for power in (1, -1):
+            yield ((name, power),)
+    for a, b in itertools.combinations(names, 2):
+        for p, q in itertools.product((1, -1), repeat=2):
+            yield ((a, p), (b, q))
+    for name in names:
+        for power in (2, -2):
+            yield ((name, power),)
+
+
+def _product(powers: Sequence[tuple[str, int]], known: Mapping[str, float]) -> float:
+    result = 1.0
+    for name, power in powers:
+        result *= known.get(name, float("nan")) ** power
+    return result

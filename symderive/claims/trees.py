@@ -1,0 +1,192 @@
+"""Small tools for syntax trees: places in them, replacements, sums and products as lists, builders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any
+
+from symderive.spec import syntax
+
+Place = tuple[tuple[str, int | None], ...]
+"""The way from the root to a node: a field, and a position in it if it is a tuple."""
+
+
+def places(node: syntax.Node, here: Place = ()) -> Iterator[tuple[Place, syntax.Node]]:
+    """Every node with its place, parents first."""
+    yield here, node
+    for part in fields(node):
+        value = getattr(node, part.name)
+        if isinstance(value, syntax.Node):
+            yield from places(value, (*here, (part.name, None)))
+        elif isinstance(value, tuple):
+            for position, item in enumerate(value):
+                if isinstance(item, syntax.Node):
+                    yield from places(item, (*here, (part.name, position)))
+
+
+def put(node: syntax.Node, place: Place, new: syntax.Node) -> syntax.Node:
+    """The tree with the node at ``place`` replaced."""
+    if not place:
+        return new
+    (name, position), rest = place[0], place[1:]
+    value = getattr(node, name)
+    if position is None:
+        single: dict[str, Any] = {name: put(value, rest, new)}
+        return replace(node, **single)
+    items = list(value)
+    items[position] = put(items[position], rest, new)
+    changes: dict[str, Any] = {name: tuple(items)}
+    return replace(node, **changes)
+
+
+def get(node: syntax.Node, place: Place) -> syntax.Node:
+    """The node at a place."""
+    for name, position in place:
+        value = getattr(node, name)
+        node = value if position is None else value[position]
+    return node
+
+
+def terms_of(node: syntax.Node) -> list[tuple[int, syntax.Node]]:
+    """A chain of ``+`` and ``-`` as signs and terms."""
+    if isinstance(node, syntax.Binary) and node.op in ("+", "-"):
+        sign = 1 if node.op == "+" else -1
+        return [*terms_of(node.left), *((sign * s, t) for s, t in terms_of(node.right))]
+    if isinstance(node, syntax.Unary):
+        sign = -1 if node.op == "-" else 1
+        return [(sign * s, t) for s, t in terms_of(node.operand)]
+    return [(1, node)]
+
+
+def sum_of(terms: Sequence[tuple[int, syntax.Node]]) -> syntax.Node:
+    """The chain of signed terms."""
+    if not terms:
+        return number(0)
+    ordered = [t for t in terms if t[0] > 0][:1]
+    rest = [t for t in terms if not ordered or t is not ordered[0]]
+    if ordered:
+        result = ordered[0][1]
+    else:
+        result, rest = syntax.Unary("-", terms[0][1]), list(terms[1:])
+    for sign, term in rest:
+        result = syntax.Binary("+" if sign > 0 else "-", result, term)
+    return result
+
+
+def factors_of(node: syntax.Node) -> list[tuple[str, syntax.Node]]:
+    """A chain of ``*`` and ``/`` as factors, each with the operator before it."""
+    if isinstance(node, syntax.Binary) and node.op in ("*", "/"):
+        return [*factors_of(node.left), (node.op, node.right)]
+    return [("*", node)]
+
+
+def product_of(factors: Sequence[tuple[str, syntax.Node]]) -> syntax.Node:
+    """The chain of factors."""
+    result: syntax.Node | None = None
+    for op, factor in factors:
+        if result is None:
+            result = factor if op == "*" else syntax.Binary("/", number(1), factor)
+        else:
+            result = syntax.Binary(op, result, factor)
+    return number(1) if result is None else result
+
+
+def number(value: Fraction | int) -> syntax.Node:
+    """A number as it is written."""
+    value = Fraction(value)
+    if value < 0:
+        return syntax.Unary("-", number(-value))
+    if value.denominator == 1 or _decimal(value):
+        return syntax.Number(value)
+    return syntax.Binary("/", number(value.numerator), number(value.denominator))
+
+
+def _decimal(value: Fraction) -> bool:
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1 and value.denominator <= 1000
+
+
+def times(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
+    """``factor * node``; a factor that is the number 1 is left out."""
+    if isinstance(factor, syntax.Number) and factor.value == 1:
+        return node
+    return syntax.Binary("*", factor, node)
+
+
+def negated(node: syntax.Node) -> syntax.Node:
+    """``-node``, without a double sign."""
+    if isinstance(node, syntax.Unary) and node.op == "-":
+        return node.operand
+    return syntax.Unary("-", node)
+
+
+def method(node: syntax.Node, name: str, *arguments: syntax.Node, keepdim: bool = False) -> syntax.Method:
+    """``node.name(arguments)``."""
+    keywords: tuple[tuple[str, syntax.Node], ...] = (("keepdim", syntax.Keyword(True)),) if keepdim else ()
+    return syntax.Method(node, name, tuple(arguments), keywords)
+
+
+def axis(value: int) -> syntax.Node:
+    """An axis as an argument."""
+    return number(value)
+
+
+def rename(node: syntax.Node, names: dict[str, str]) -> syntax.Node:
+    """The expression with indices renamed, bound ones too."""
+    if isinstance(node, syntax.Name):
+        return replace(node, id=names.get(node.id, node.id))
+    changes: dict[str, Any] = {}
+    if isinstance(node, syntax.Binder):
+        changes["indices"] = tuple(names.get(i, i) for i in node.indices)
+    for part in fields(node):
+        value = getattr(node, part.name)
+        if isinstance(value, syntax.Node) and part.name != "span":
+            changes[part.name] = rename(value, names)
+        elif isinstance(value, tuple) and any(isinstance(v, syntax.Node) for v in value):
+            changes[part.name] = tuple(rename(v, names) if isinstance(v, syntax.Node) else v for v in value)
+    return replace(node, **changes) if changes else node
+
+
+def substitute(node: syntax.Node, indices: dict[str, syntax.Node]) -> syntax.Node:
+    """The expression with free indices replaced by index expressions; bound ones must have other names."""
+    if isinstance(node, syntax.Name):
+        return indices.get(node.id, node)
+    if isinstance(node, syntax.Batch):
+        return indices.get(syntax.BATCH, node)
+    changes: dict[str, Any] = {}
+    if isinstance(node, syntax.Binder) and set(node.indices) & set(indices):
+        # softmax[k](...) keeps k free: the index must stay an index, so only a new name can be put in
+        names = {i: n.id for i, n in indices.items() if isinstance(n, syntax.Name)}
+        changes["indices"] = tuple(names.get(i, i) for i in node.indices)
+    for part in fields(node):
+        value = getattr(node, part.name)
+        if isinstance(value, syntax.Node):
+            changes[part.name] = substitute(value, indices)
+        elif isinstance(value, tuple) and any(isinstance(v, syntax.Node) for v in value):
+            changes[part.name] = tuple(substitute(v, indices) if isinstance(v, syntax.Node) else v for v in value)
+    return replace(node, **changes) if changes else node
+
+
+def tensor_of(node: syntax.Node) -> str:
+    """The name of a tensor that an access or a bare name may be, else nothing."""
+    return node.tensor if isinstance(node, syntax.Access) else node.id if isinstance(node, syntax.Name) else ""
+
+
+def bound_in(node: syntax.Node) -> set[str]:
+    """The indices that binders of an expression name."""
+    return {i for n in node.walk() if isinstance(n, syntax.Binder) for i in n.indices}
+
+
+def binders_above(node: syntax.Node, place: Place) -> list[str]:
+    """The indices that are bound at a place."""
+    found: list[str] = []
+    for depth in range(len(place)):
+        above = get(node, place[:depth])
+        if isinstance(above, syntax.Binder) and place[depth][0] in ("body", "condition"):
+            found.extend(i for i in above.indices if i not in found)
+    return found

@@ -1,0 +1,247 @@
+"""Explanations that the numbers alone give: a factor, a transpose, a sum too many or too few, another gradient."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from symderive.claims.bench import Bench
+from symderive.claims.compare import close_floats
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.lines import ClaimError, names_in
+from symderive.claims.ratios import Ratio, constant_ratio, name_ratio
+from symderive.claims.trees import axis, method, negated, number, times
+from symderive.claims.world import gradient_names
+from symderive.errors import SymderiveError
+from symderive.spec import syntax
+
+
+def whole_factor(desk: Desk) -> Finding | None:
+    """The claim is the gradient times a number."""
+    ratio = _ratio(desk)
+    if ratio is None or ratio.is_one:
+        return None
+    if ratio.number == -1 and not ratio.powers:
+        corrected = negated(desk.node)
+        if desk.fits(corrected):
+            return Finding("sign", f"The sign is wrong: the claim is minus {subject(desk)}.", corrected)
+        return None
+    corrected = scaled(ratio, desk.node)
+    if not desk.fits(corrected):
+        return None
+    return Finding(*factor_words(ratio, desk), corrected)
+
+
+def _ratio(desk: Desk) -> Ratio | None:
+    if desk.claimed is None:
+        return None
+    values = [constant_ratio(t, c) for t, c in zip(desk.truths, desk.claimed, strict=True)]
+    if any(v is None for v in values):
+        return None
+    return name_ratio([v for v in values if v is not None], [p.sizes for p in desk.points], desk.constants)
+
+
+def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
+    """The expression times a ratio: ``node / N`` where it is one over a size."""
+    if ratio.number == 1 and ratio.powers and all(p < 0 for _, p in ratio.powers):
+        for name, _ in ratio.powers:
+            node = syntax.Binary("/", node, syntax.Name(name))
+        return node
+    return times(ratio.node, node)
+
+
+def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim") -> tuple[str, str]:
+    """The kind and the sentence for a missing or superfluous factor."""
+    text = desk.text(ratio.node)
+    if ratio.sized and ratio.number in (1, -1):
+        name, power = ratio.powers[0]
+        if power < 0:
+            sentence = f"A mean over {name} entries is taken, but {where} sums: divide by {name}."
+        else:
+            sentence = f"{_upper(where)} takes a mean over {name} entries where a sum is meant: multiply by {name}."
+        return "mean_vs_sum", sentence
+    inverse = Ratio(1 / ratio.number, tuple((n, -p) for n, p in ratio.powers))
+    if abs(ratio.number) < 1 and not ratio.powers:
+        return "factor", f"{_upper(where)} has the factor {desk.text(inverse.node)} too much."
+    sign = " and the sign is wrong" if ratio.number < 0 else ""
+    return "factor", f"The factor {text.removeprefix('-')} is missing in {where}{sign}."
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def subject(desk: Desk) -> str:
+    """What the claim is about."""
+    if desk.line.role == "gradient":
+        return f"the gradient of {desk.line.tensor}"
+    return desk.line.name
+
+
+def transposed(desk: Desk) -> Finding | None:
+    """The claim is the gradient with its axes in another order."""
+    if desk.line.indices is not None:
+        return _left_permuted(desk)
+    if desk.claimed is None:
+        return None
+    rank = desk.claimed[0].ndim
+    for order in list(itertools.permutations(range(rank)))[1:]:
+        if all(close_floats(c.transpose(order), t) for c, t in zip(desk.claimed, desk.truths, strict=True)):
+            corrected = _transpose_node(desk.node, order)
+            if desk.fits(corrected):
+                sentence = f"The claim is the transpose of {subject(desk)}: swap the operands, or transpose it."
+                return Finding("transpose", sentence, corrected)
+    return None
+
+
+def _transpose_node(node: syntax.Node, order: tuple[int, ...]) -> syntax.Node:
+    if len(order) == 2:
+        if isinstance(node, syntax.Binary) and node.op == "@":
+            return syntax.Binary("@", _flip(node.right), _flip(node.left))
+        if isinstance(node, syntax.Call) and node.function == "outer":
+            return syntax.Call("outer", node.arguments[::-1])
+        return _flip(node)
+    return method(node, "permute", *(number(x) for x in order))
+
+
+def _flip(node: syntax.Node) -> syntax.Node:
+    if isinstance(node, syntax.Attribute) and node.name == "T":
+        return node.value
+    return syntax.Attribute(node, "T")
+
+
+def _left_permuted(desk: Desk) -> Finding | None:
+    """In index form: the indices of the left side stand in another order."""
+    assert desk.line.indices is not None
+    for order in list(itertools.permutations(range(len(desk.line.indices))))[1:]:
+        line = desk.left_permuted(order)
+        if desk.fits(desk.node, line):
+            assert line.indices is not None
+            left = f"{desk.line.name}[{', '.join(desk.text(i) for i in line.indices)}]"
+            sentence = f"The claim is the transpose of {subject(desk)}: what is written is {left}."
+            return Finding("transpose", sentence, desk.node, left)
+    return None
+
+
+def summed(desk: Desk) -> Finding | None:
+    """The gradient is the claim summed over axes, or the claim is the gradient summed."""
+    if desk.claimed is None or desk.line.indices is not None:
+        return None
+    rank = desk.claimed[0].ndim
+    for axes in _subsets(rank):
+        for name, reduce in (("sum", np.sum), ("mean", np.mean)):
+            if all(close_floats(reduce(c, axis=axes), t) for c, t in zip(desk.claimed, desk.truths, strict=True)):
+                arguments = (axis(axes[0]),) if len(axes) == 1 else (syntax.Listing(tuple(map(axis, axes))),)
+                corrected = method(desk.node, name, *(arguments if len(axes) < rank else ()))
+                if desk.fits(corrected):
+                    which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
+                    what = "sum" if name == "sum" else "mean"
+                    sentence = f"The claim is {subject(desk)} before the {what} over {which}."
+                    return Finding("missing_sum", sentence, corrected)
+    return _oversummed(desk)
+
+
+def _oversummed(desk: Desk) -> Finding | None:
+    assert desk.claimed is not None
+    rank = desk.truths[0].ndim
+    for axes in _subsets(rank):
+        for keep in (False, True):
+            for reduce in (np.sum, np.mean):
+                made = [reduce(t, axis=axes, keepdims=keep) for t in desk.truths]
+                if made[0].shape == desk.claimed[0].shape and all(map(close_floats, desk.claimed, made)):
+                    which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
+                    what = "sum" if reduce is np.sum else "mean"
+                    return Finding("extra_sum", f"The claim takes a {what} over {which} too many.")
+    if rank == 2 and desk.claimed[0].ndim == 0 and all(
+        close_floats(c, np.trace(t)) for c, t in zip(desk.claimed, desk.truths, strict=True)
+    ):  # fmt: skip
+        return Finding("extra_sum", f"The claim is the trace of {subject(desk)}, a scalar, not the gradient itself.")
+    return None
+
+
+def _subsets(rank: int) -> Iterator[tuple[int, ...]]:
+    for count in range(1, rank + 1):
+        yield from itertools.combinations(range(rank), count)
+
+
+def reshaped(desk: Desk) -> Finding | None:
+    """The claim has the right entries in another shape."""
+    if desk.claimed is None or desk.claimed[0].shape == desk.truths[0].shape:
+        return None
+    for claimed, true in zip(desk.claimed, desk.truths, strict=True):
+        if claimed.size != true.size or not close_floats(claimed.reshape(true.shape), true):
+            return None
+    shapes = f"{list(desk.claimed[0].shape)}, not {list(desk.truths[0].shape)}"
+    return Finding("shape", f"The entries are right, but the claim has the shape {shapes}.")
+
+
+def of_ones(desk: Desk) -> Finding | None:
+    """The claim is the gradient for an upstream of ones."""
+    if desk.condition is None or desk.condition.kind != "ones":
+        return None
+    sentence = f"The upstream {desk.condition.about} is missing: the claim holds for an upstream of ones only."
+    return Finding("missing_upstream", sentence)
+
+
+def without_cross_terms(desk: Desk) -> Finding | None:
+    """The claim takes each entry of an intermediate to depend on its own entry of the tensor only."""
+    if desk.line.role != "gradient" or desk.claimed is None:
+        return None
+    x = desk.line.tensor
+    shape = desk.spec.shapes[x]
+    for y in desk.spec.shapes:
+        if y == x or not shape or desk.spec.shapes[y] != shape or y in {i.name for i in desk.spec.inputs}:
+            continue
+        if desk.fits_truth(lambda bench, y=y: _diagonal(bench, y, x)):  # type: ignore[misc]
+            sentence = (
+                f"Only the diagonal of the Jacobian of {y} is taken: each {y} depends on every {x}"
+                " of its row, and the cross terms are missing."
+            )
+            return Finding("missing_cross_terms", sentence)
+    return None
+
+
+def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:
+    world = bench.world
+    upstream = world.gradient(y)
+    result = np.empty(upstream.shape, dtype=object)
+    for at in np.ndindex(*upstream.shape):
+        adjoints = world.tape.reverse([(world.nodes[y][at], 1)])
+        result[at] = world.base.mul(upstream[at], adjoints[world.nodes[x][at]])
+    return result
+
+
+def _nearest_first(desk: Desk) -> list[str]:
+    """The tensors with a gradient: those that depend on the claim's own, in the order of the forward, then the others."""
+    later = {desk.line.tensor}
+    for equation in desk.spec.equations:
+        if names_in(equation.right) & later:
+            later.add(equation.tensor)
+    known = gradient_names(desk.spec)
+    found = [n for n in desk.spec.shapes if n != desk.line.tensor and f"d{n}" in known]
+    return [n for n in found if n in later] + [n for n in found if n not in later]
+
+
+def other_gradient(desk: Desk) -> Finding | None:
+    """The claim is the gradient of another tensor."""
+    if desk.line.role != "gradient":
+        return None
+    for tensor in _nearest_first(desk):
+        if tensor in desk.spec.outputs and not desk.spec.shapes[tensor]:
+            continue
+        line = desk.retargeted(tensor)
+        if line is None:
+            continue
+        try:
+            if all(not np.any(desk.value(b, desk.node, line)) for b in desk.benches):
+                continue
+        except (ClaimError, SymderiveError):
+            continue
+        if desk.fits(desk.node, line):
+            sentence = f"This is the gradient of {tensor}, not of {desk.line.tensor}."
+            if tensor in {e.tensor for e in desk.spec.equations}:
+                sentence += f" The chain rule's last step, from {tensor} to {desk.line.tensor}, is missing."
+            return Finding("other_variable", sentence)
+    return None
