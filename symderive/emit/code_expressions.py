@@ -87,6 +87,8 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
             return _GRADIENT if text.startswith(r"\nabla") else _POWER if "^" in text else 1000
         if isinstance(node, ast.Attribute):
             return _POWER if node.attr in ("T", "mT") else 1000
+        if isinstance(node, ast.Subscript):
+            return _POWER if "^" in self.operand(node.value, _POWER) else 1000
         if isinstance(node, ast.Call):
             return self._call_level(node)
         if isinstance(node, ast.Constant) and "^" in self.visit(node):

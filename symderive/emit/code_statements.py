@@ -12,8 +12,8 @@ from symderive.emit.latex_lines import aligned, lay_out
 from symderive.emit.latex_names import Notation
 from symderive.errors import UnsupportedError
 
-_TYPES = ("promote_types", "result_type")
-"""Functions that only find a dtype."""
+_TYPES = ("promote_types", "result_type", "empty")
+"""Functions that only find a dtype, or make a tensor without entries that has it."""
 
 
 class FunctionCodegen(function_codegen.FunctionCodegen):

@@ -163,7 +163,8 @@ def _item(printer: ArrayPrinter, item: Node) -> str:
 
 
 def _part(printer: ArrayPrinter, whole: str, items: Sequence[Node]) -> Tex:
-    return Tex(with_foot(whole, f"[{', '.join(_item(printer, item) for item in items)}]"))
+    shown = with_foot(whole, f"[{', '.join(_item(printer, item) for item in items)}]")
+    return Tex(shown, Level.POWER if "^" in whole else Level.ATOM)
 
 
 def _access(printer: ArrayPrinter, node: Access) -> Tex:

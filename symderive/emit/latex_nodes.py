@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 
 from symderive.emit.latex_lines import measure
 from symderive.emit.latex_printer import Handler, Printer
@@ -110,7 +111,8 @@ def _divide(printer: Printer, node: Binary) -> Tex:
     factors = factors_of(node.left, "*")
     count = 1 if isinstance(factors[0], Number) and len(factors) > 1 else 0
     share = Tex(rf"\frac{{{printer.text(factors[0]) if count else 1}}}{{{below}}}", Level.FRACTION)
-    return product([share, *(printer.number(factor, Level.PRODUCT) for factor in factors[count:])])
+    rest = reduce(lambda left, right: Binary("*", left, right), factors[count:])
+    return product([share, printer.number(rest, Level.PRODUCT)])
 
 
 def _is_large(node: Node) -> bool:

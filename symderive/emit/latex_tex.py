@@ -86,6 +86,7 @@ def with_foot(text: str, foot: str) -> str:
 
 def _has_foot(text: str) -> bool:
     """Whether the last thing in the text has a subscript."""
+    text = re.sub(r"\^(\\top|\d)$", "", text)
     while (start := _last_group(text)) and text[start - 1] in "_^":
         if text[start - 1] == "_":
             return True
