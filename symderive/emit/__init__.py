@@ -1,0 +1,1 @@
+"""Programs as text: array form, PyTorch, NumPy, LaTeX and Markdown. Nothing here imports torch."""
