@@ -18,8 +18,8 @@ def kind_of(value: Value) -> str:
 
 
 def scalar(document: Document, value: Value, what: str, hint: str | None = None) -> Scalar:
-    """A single value that is not empty."""
-    if not isinstance(value, Scalar) or value.is_null:
+    """A single value that is not empty; ``null`` may be a name."""
+    if not isinstance(value, Scalar) or (value.is_null and value.text in ("", "~")):
         raise wrong(document, value, f"{what} must be a single value", hint)
     return value
 

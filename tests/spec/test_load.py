@@ -251,6 +251,25 @@ def test_outputs_wrt_and_cases():
     assert spec("y[k] = w[k]", "wrt: []\n").wrt == ()
 
 
+def test_yaml_has_no_say_in_names():
+    found = front.loads(
+        "name: on\nsizes: {n: 3, y: 2, null: 4}\ninputs: {on: [n], no: [y], off: [null]}\nforward: yes[i] = on[i]\n"
+    )
+    assert found.shapes == {"on": (size("n"),), "no": (size("y"),), "off": (size("null"),), "yes": (size("n"),)}
+
+
+def test_a_key_with_nothing_behind_it_is_as_good_as_none():
+    more = "title:\nnotes: ~\nclaims:\ncases:\nconstants: null\nindices: {}\nreference: |\n\n"
+    found = front.loads("name: t\ninputs: {x: [3]}\nforward: L = x[0]\n" + more)
+    assert (found.title, found.claims, found.cases, found.constants, found.reference) == ("", (), (), {}, ())
+
+
+def test_letters_have_the_range_that_they_have_in_forward():
+    found = spec("b[i, j] = i <= j\ny[i] = sum[j](where(b[i, j], X[i, j], 0))\nz[k] = sum[i](x[i, k])\nu[k] = v[k]")
+    assert found.equations[0].ranges == {"i": N, "j": N}
+    assert found.letters == {"i": N, "j": N}
+
+
 def test_a_size_that_nothing_uses_does_no_harm():
     assert front.loads(LINEAR_MSE.replace("J: 600", "J: 600, P: 3")).sizes["P"] == 3
 
