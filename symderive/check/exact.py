@@ -52,6 +52,10 @@ class Exact(Domain):
 
     def add(self, a: Value, b: Value) -> Value:
         """The sum, a rational if both are."""
+        if type(a) is int and a == 0:
+            return b
+        if type(b) is int and b == 0:
+            return a
         if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
             return a + b
         return self.lift(a) + self.lift(b)
@@ -64,9 +68,13 @@ class Exact(Domain):
 
     def mul(self, a: Value, b: Value) -> Value:
         """The product, a rational if both are; an exact 0 times anything finite is an exact 0."""
+        if type(a) is int and a == 1:
+            return b
+        if type(b) is int and b == 1:
+            return a
         if isinstance(a, int | Fraction):
             if isinstance(b, int | Fraction):
-                return a * b
+                return a * b if a and b else 0
             if a == 0 and self.context.isfinite(b):
                 return 0
         elif isinstance(b, int | Fraction) and b == 0 and self.context.isfinite(a):

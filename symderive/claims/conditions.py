@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -177,7 +178,9 @@ def _vanishing(trial: Trial, outcome: Outcome) -> str | None:
 
 
 def _variable(spec: model.Spec, name: str) -> bool:
-    """Whether a constant may take other values: it stands in no index position and no condition on indices."""
+    """Whether a constant may take other values: it stands in no shape, no index position and no condition on indices."""
+    if spec.constants[name].denominator == 1 and (not spec.text or name in _words_of_shapes(spec.text)):
+        return False
     for equation in spec.equations:
         for node in equation.right.walk():
             positions: tuple[syntax.Node, ...] = ()
@@ -188,6 +191,18 @@ def _variable(spec: model.Spec, name: str) -> bool:
             if any(isinstance(n, syntax.Name) and n.id == name for p in positions for n in p.walk()):
                 return False
     return True
+
+
+def _words_of_shapes(text: str) -> set[str]:
+    """The words in the parts of a spec's file that hold shapes and ranges, where constants stand for integers."""
+    words: set[str] = set()
+    section = ""
+    for row in text.splitlines():
+        if top := re.match(r"(\w+)\s*:", row):
+            section = top.group(1)
+        if section in ("inputs", "indices"):
+            words.update(re.findall(r"\w+", row))
+    return words
 
 
 def _others(value: Fraction) -> Iterator[Fraction]:

@@ -238,6 +238,9 @@ class Trial:
             isinstance(s[at], int) or not hasattr(s[at], "_mpf_") for s in (outcome.sides.claimed, outcome.sides.true)
         ):
             return True
+        a, b = EXACT.lift(outcome.sides.claimed[at]), EXACT.lift(outcome.sides.true[at])
+        if abs(a - b) > EXACT.context.mpf(10) ** -20 * max(1, abs(a), abs(b)):
+            return True
         finer = _finer()
         sides = self.court.new_bench(outcome.point, finer).sides(self.line, self.node)
         a, b = finer.lift(sides.claimed[at]), finer.lift(sides.true[at])

@@ -26,7 +26,7 @@ from symderive.spec.sizes import BATCH_SIZE
 POOL = (2, 3, 5, 4, 7, 6, 11)
 SQUARES = (3, 4, 2, 5, 6, 8)
 BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
-MOST_WORK = 6000
+MOST_WORK = 800
 """Multiplications of one forward that are still cheap; larger sizes are left out."""
 
 Condition = Callable[[sample.Draw, dict[str, np.ndarray], dict[str, np.ndarray]], None]

@@ -63,11 +63,12 @@ class World:
         real = {i.name for i in spec.inputs if i.is_real}
         self.leaves = {n: self._leaf(a) if n in real else objects(a) for n, a in inputs.items()}
         self.evaluator = Evaluator(self.equations, self.leaves, sizes, self.tape, self.constants)
+        self._gradients: dict[str, np.ndarray] = {}
         self.nodes = self.leaves | self.evaluator.tensors()
 
     def _leaf(self, a: np.ndarray) -> np.ndarray:
         lift = self.base.leaf if isinstance(self.base, Tape) else (lambda v: v)
-        return from_list([self.tape.leaf(lift(v)) for v in a.flat], a.shape)
+        return from_list([self.tape.leaf(lift(v)) for v in objects(a).flat], a.shape)
 
     @property
     def batch(self) -> int:
@@ -99,7 +100,10 @@ class World:
 
     def gradient(self, tensor: str, adjoints: Adjoints | None = None) -> np.ndarray:
         """The gradient of the outputs with respect to a tensor, in its shape."""
-        adjoints = self.adjoints if adjoints is None else adjoints
+        if adjoints is None:
+            if tensor not in self._gradients:
+                self._gradients[tensor] = self.gradient(tensor, self.adjoints)
+            return self._gradients[tensor]
         nodes = self.nodes[tensor]
         return from_list([adjoints[n] for n in nodes.flat], nodes.shape)
 
