@@ -1,0 +1,125 @@
+"""Expressions that combine entries along axes: reductions, scans, contractions, linear algebra."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symderive.errors import InternalError
+from symderive.lower import shapes
+from symderive.lower.node import (
+    MATRIX_OPS,
+    NORMALISE_OPS,
+    REDUCE_OPS,
+    SCAN_OPS,
+    Kind,
+    Node,
+    is_real_array,
+    member,
+)
+from symderive.lower.node_arrange import Diagonal
+from symderive.lower.shapes import Shape
+
+
+@dataclass(frozen=True)
+class Reduce(Node):
+    """``op`` over ``axes``; the batch axes may be among them. ``argmax`` and ``argmin`` take one axis.
+
+    An empty sum is 0, an empty product 1, an empty amax or logsumexp -inf, an empty amin inf, an empty mean NaN.
+    """
+
+    op: str
+    value: Node
+    axes: tuple[int, ...]
+    keepdim: bool = False
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        member(self.op, REDUCE_OPS)
+        kind = _reduced_kind(self.op, self.value.kind)
+        if kind == "integer" and self.op.startswith("arg") and len(self.axes) != 1:
+            raise InternalError(f"{self.op} over {len(self.axes)} axes")
+        return shapes.reduced(self.value.shape, self.axes, self.keepdim), kind
+
+
+def _reduced_kind(op: str, kind: Kind) -> Kind:
+    if op in ("any", "all"):
+        if kind != "boolean":
+            raise InternalError(f"{op!r} of something that is no condition")
+        return "boolean"
+    if op in ("argmax", "argmin"):
+        return "integer"
+    if kind == "boolean" or (kind == "integer" and op in ("mean", "logsumexp")):
+        raise InternalError(f"{op!r} of {kind}s: cast them to real")
+    return kind
+
+
+@dataclass(frozen=True)
+class Scan(Node):
+    """The running ``op`` along ``axis``, the entry itself included; ``reverse`` runs from the end."""
+
+    op: str
+    value: Node
+    axis: int
+    reverse: bool = False
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        member(self.op, SCAN_OPS)
+        shapes.check_axis(self.value.shape, self.axis)
+        return self.value.shape, _reduced_kind(self.op, self.value.kind)
+
+
+@dataclass(frozen=True)
+class Normalise(Node):
+    """``softmax`` or ``log_softmax`` along ``axis``."""
+
+    op: str
+    value: Node
+    axis: int
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        member(self.op, NORMALISE_OPS)
+        shapes.check_axis(self.value.shape, self.axis)
+        return self.value.shape, _reduced_kind("logsumexp", self.value.kind)
+
+
+@dataclass(frozen=True)
+class MatMul(Node):
+    """``left @ right``, as NumPy has it for vectors, matrices and stacks of matrices."""
+
+    left: Node
+    right: Node
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        check_real("matmul", self.left, self.right)
+        return shapes.matmul(self.left.shape, self.right.shape), "real"
+
+
+@dataclass(frozen=True)
+class Einsum(Node):
+    """``einsum("...nk,jk->...nj", *operands)``; the batch axes are written ``...`` and are never summed."""
+
+    equation: str
+    operands: tuple[Node, ...]
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        check_real("einsum", *self.operands)
+        return shapes.einsum(self.equation, [o.shape for o in self.operands]), "real"
+
+
+def check_real(what: str, *operands: Node) -> None:
+    """That all operands of ``what`` are real arrays."""
+    if any(not is_real_array(o) for o in operands):
+        raise InternalError(f"{what} of something that is no real array")
+
+
+@dataclass(frozen=True)
+class Matrix(Node):
+    """``inv``, ``det`` or ``logdet`` of the square matrices in the last two axes."""
+
+    op: str
+    value: Node
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        member(self.op, MATRIX_OPS)
+        check_real(self.op, self.value)
+        diagonal = Diagonal(self.value)
+        return (self.value.shape if self.op == "inv" else diagonal.shape[:-1]), "real"
