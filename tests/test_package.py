@@ -15,10 +15,15 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def test_every_package_is_installed():
+def test_every_folder_of_modules_is_a_package():
     folders = {p.parent for p in (ROOT / "symderive").rglob("*.py")}
-    expected = {".".join(p.relative_to(ROOT).parts) for p in folders} | {"symderive.derivations"}
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == expected
+    assert [f for f in folders if not (f / "__init__.py").exists()] == []
+
+
+def test_the_catalogue_is_installed_inside_the_package():
+    tool = PROJECT["tool"]["setuptools"]
+    assert tool["package-dir"] == {"symderive.derivations": "derivations"}
+    assert tool["package-data"] == {"symderive.derivations": ["*.yaml"]}
 
 
 def test_the_constraints_pin_every_dependency():
