@@ -82,7 +82,7 @@ def level_of(node: ast.AST) -> Level:
 
 
 def _operands(node: ast.AST) -> Iterator[tuple[ast.AST, Level]]:
-    """The expressions directly inside ``node``, each with the level that its place asks for."""
+    """The expressions directly inside ``node`` in reading order, each with the level that its place asks for."""
     level = level_of(node)
     if isinstance(node, ast.BinOp):
         right = isinstance(node.op, ast.Pow)
@@ -93,6 +93,10 @@ def _operands(node: ast.AST) -> Iterator[tuple[ast.AST, Level]]:
     elif isinstance(node, ast.BoolOp | ast.Compare):
         for operand in ast.iter_child_nodes(node):
             yield operand, Level(level + 1)
+    elif isinstance(node, ast.IfExp):
+        yield node.body, Level.OR
+        yield node.test, Level.OR
+        yield node.orelse, Level.ANY
     elif isinstance(node, ast.Call):
         yield node.func, Level.ATOM
         for argument in (*node.args, *node.keywords):
