@@ -55,7 +55,7 @@ def total(signed: list[Term], number: Expr, ctx: Lowering) -> Labelled:
     if not signed:
         return Labelled(ctx.graph.scalar(number))
     signed = _small_together(signed, ctx)
-    signed.sort(key=lambda t: (t[0], -len(t[2].axes), t[1]))
+    signed.sort(key=lambda t: (t[0], 0 if t[0] else -len(t[2].axes), t[1]))
     negative, _, value = signed[0]
     rest = signed[1:]
     scalar = Labelled(ctx.graph.scalar(number))
@@ -151,11 +151,17 @@ def _folded(parts: list[Factor], ctx: Lowering) -> list[Labelled]:
         groups.setdefault(frozenset(part[1].axes) if len(part[1].axes) < most else n, []).append(part)
     folded = []
     for group in groups.values():
-        group.sort(key=lambda p: p[0])
+        group.sort(key=_rank)
         value = reduce(lambda a, b: ctx.combine("mul", a, b), (v for _, v in group))
-        folded.append((-len(value.axes), sum(w for w, _ in group), value))
-    folded.sort(key=lambda f: f[:2])
-    return [value for _, _, value in folded]
+        folded.append((sum(w for w, _ in group), value))
+    folded.sort(key=lambda f: (-len(f[1].axes), *_rank(f)))
+    return [value for _, value in folded]
+
+
+def _rank(part: Factor) -> tuple[int, str]:
+    """Short factors first, tensors by name, whatever its case: ``dP * P``."""
+    weight, value = part
+    return weight, value.node.name.casefold() if isinstance(value.node, plan.Ref) else ""
 
 
 def condition(e: Expr, ctx: Lowering) -> Labelled:

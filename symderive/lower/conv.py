@@ -74,7 +74,7 @@ def _slides(e: Expr, bound: Sequence[Index], ctx: Lowering) -> list[Slide] | Non
 
 @dataclass(frozen=True)
 class _Roles:
-    """The axes beside the spatial ones: of the first operand only, shared and kept, shared and summed, of the second only."""
+    """The axes beside the spatial ones, by the operands that have them; shared ones are kept or summed."""
 
     first: Axes
     groups: Axes
@@ -251,7 +251,7 @@ def _full(factor: Expr, weight: Labelled, slides: list[Slide], roles: _Roles, ct
     turned = [
         Slide(h, S.One, s.summed, -s.dilation, -s.start, s.free.extent) for s, h in zip(slides, space, strict=True)
     ]
-    return _transposed(value, weight, turned, [s.free for s in slides], roles, ctx)
+    return _transposed((value, weight), turned, [s.free for s in slides], roles, ctx)
 
 
 def scattered(targets: list[Target], factors: list[Expr], bound: list[Index], ctx: Lowering) -> Labelled | None:
@@ -284,7 +284,7 @@ def scattered(targets: list[Target], factors: list[Expr], bound: list[Index], ct
         axes = tuple(sorted(kernel_value.position(s.summed) for s in backwards))
         kernel_value = Labelled(ctx.graph.intern(plan.Flip(kernel_value.node, axes)), kernel_value.axes)
         slides = [_reversed(s) if s in backwards else s for s in slides]
-    return _transposed(multiply(source, ctx), kernel_value, slides, goals, roles, ctx)
+    return _transposed((multiply(source, ctx), kernel_value), slides, goals, roles, ctx)
 
 
 def _two_operands(
@@ -306,9 +306,10 @@ def _two_operands(
 
 
 def _transposed(
-    source: Labelled, weight: Labelled, slides: list[Slide], goals: list[Index], roles: _Roles, ctx: Lowering
+    operands: tuple[Labelled, Labelled], slides: list[Slide], goals: list[Index], roles: _Roles, ctx: Lowering
 ) -> Labelled:
-    """Each entry of ``source`` spread over its window by ``weight``, read along ``goals``."""
+    """Each entry of a source spread over its window by a weight, read along ``goals``."""
+    source, weight = operands
     exact = all(_symmetric(s, True) for s in slides)
     window = Window(
         tuple(s.stride for s in slides),

@@ -147,7 +147,7 @@ def _scatter(product: Product, targets: list[Target], base: Labelled | None, ctx
     elif not kept:
         result = _index_add(source, targets, moved, onto, ctx)
     elif len(targets) == 1:
-        result = _scatter_add(source, targets[0], moved, kept, onto, ctx)
+        result = _scatter_add(source, targets[0], moved, onto, ctx)
     else:
         targets = [*targets, *(Target(i, i, S.One) for i in kept)]
         result = _index_add(source, targets, [*moved, *kept], onto, ctx)
@@ -279,11 +279,12 @@ def index_array(place: Expr, axes: Sequence[Index], ctx: Lowering) -> plan.Node:
 
 
 def _scatter_add(
-    source: Labelled, target: Target, moved: list[Index], kept: list[Index], base: Labelled | None, ctx: Lowering
+    source: Labelled, target: Target, moved: list[Index], base: Labelled | None, ctx: Lowering
 ) -> Labelled:
     """Entries are added at places along one axis that vary along the others."""
     others = without(source.axes, moved)
-    axes = _places(dict.fromkeys((*others, *kept, target.index)), ctx)  # type: ignore[arg-type]
+    kept = ctx.free(target.place) - {*moved}
+    axes = _places([*dict.fromkeys((*others, *kept, target.index))], ctx)
     if base is not None and set(base.axes) == set(axes):
         axes = list(base.axes)
     at = axes.index(target.index)

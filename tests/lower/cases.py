@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Small ops that between them use the whole language, as the texts of specs; each names what it is about."""
 
 from __future__ import annotations

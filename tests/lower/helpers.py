@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from sympy import Expr
@@ -17,6 +17,8 @@ from symderive.spec import loads
 from symderive.spec.sizes import BATCH_SIZE, size
 
 from .naive import evaluate
+
+CATALOGUE = sorted((Path(__file__).parents[2] / "derivations").glob("*.yaml"))
 
 
 def program(text: str) -> Program:
@@ -71,7 +73,3 @@ def close(found: np.ndarray, wanted: np.ndarray, name: str) -> None:
     assert found.shape == wanted.shape, (name, found.shape, wanted.shape)
     scale = max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
     np.testing.assert_allclose(found.astype(float), wanted, rtol=1e-9, atol=1e-11 * scale, err_msg=name)
-
-
-def volume(shape: tuple[int, ...]) -> int:
-    return math.prod(shape)

@@ -129,7 +129,7 @@ class Maker:
         inner = self.make(depth, indices)
         return self.rng.choice(
             (
-                lambda x: sympy.tanh(x),
+                sympy.tanh,
                 lambda x: nodes.Apply("sigmoid", x),
                 lambda x: nodes.Apply("relu", x),
                 lambda x: sympy.sqrt(1 + x**2),
