@@ -178,7 +178,7 @@ def _vanishing(trial: Trial, outcome: Outcome) -> str | None:
 
 
 def _variable(spec: model.Spec, name: str) -> bool:
-    """Whether a constant may take other values: it stands in no shape, no index position and no condition on indices."""
+    """Whether a constant may take other values: it stands in no shape, index position or condition on indices."""
     if spec.constants[name].denominator == 1 and (not spec.text or name in _words_of_shapes(spec.text)):
         return False
     for equation in spec.equations:

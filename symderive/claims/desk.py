@@ -60,8 +60,9 @@ class Desk:
     @cached_property
     def points(self) -> list[Point]:
         """Two points of different sizes."""
-        main = self.court.points.main
-        return [main[0], main[1] if len(main) > 1 else self.court.points.point(main[0].sizes)]
+        pair = self.court.points.pair
+        special = self.outcome.sides is not None and self.outcome.point in self.court.points.scouts
+        return [self.outcome.point, pair[1]] if special else pair
 
     @property
     def constants(self) -> dict[str, Fraction]:
@@ -110,7 +111,7 @@ class Desk:
                 if not close_floats(sides.claimed.astype(float), sides.true.astype(float)):
                     return False
             trial = type(self.trial)(self.court, line, node)
-            outcomes = [trial.at(p) for p in self.court.points.main]
+            outcomes = [trial.at(p) for p in [*self.court.points.main, *self.points[:1]]]
         except (ClaimError, SymderiveError, NotJudged, RecursionError):
             return False
         return all(o.error is None and o.wrong is None for o in outcomes)

@@ -39,6 +39,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     fit.term_by_term,
     paths.missing_terms,
     edits.single_edits,
+    values.off_diagonal,
     inlined,
     forwards.unnamed_gradient,
     forwards.other_forward,
@@ -73,7 +74,9 @@ def _last_resort(desk: Desk) -> Finding:
     """Where nothing explains: the shape, if it is off, or the condition, or nothing."""
     error = desk.outcome.error
     if error is not None:
-        text = error.message[0].upper() + error.message[1:]
+        text = error.message
+        if text.split()[0].isalpha():
+            text = text[0].upper() + text[1:]
         kind = {"shape": "shape", "range": "shape", "index": "wrong_index"}.get(error.reason, "unknown")
         return Finding(kind, f"{text}.")
     if desk.condition is not None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from symderive.check.sample import numbers_of
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.trees import (
@@ -24,12 +25,13 @@ from symderive.claims.trees import (
     places,
     product_of,
     put,
+    rename,
     sum_of,
     tensor_of,
     terms_of,
 )
 from symderive.spec import syntax
-from symderive.spec.functions import FUNCTIONS
+from symderive.spec.functions import FUNCTIONS, NORMALISERS
 
 
 @dataclass(frozen=True)
@@ -347,6 +349,21 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             yield Edit("shape", put(node, place, number(0)), words)
 
 
+def rebound(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """An index that is bound though it is in use: another letter is needed."""
+    if desk.line.indices is None:
+        return
+    for place, inner in places(node):
+        if not isinstance(inner, syntax.Binder) or inner.op in NORMALISERS:
+            continue
+        scope = {*free_names(desk.line.indices), *binders_above(node, place)}
+        for index in scope & set(inner.indices):
+            spare = next(c for c in "klmnpqruvabcdefghijost" if c not in scope | set(_index_names(desk, node)))
+            new = rename(inner, {index: spare})
+            words = f"{inner.op}[{index}] binds an index that is in use already: give it another letter."
+            yield Edit("wrong_index", put(node, place, new), words)
+
+
 def _takes_index(root: syntax.Node, place: Place) -> bool:
     above = get(root, place[:-1])
     if isinstance(above, syntax.Access):
@@ -516,6 +533,10 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if _is_position(node, place):
             continue
         value = inner.value
+        if isinstance(get(node, place[:-1]), syntax.Compare):
+            for other in sorted({v for v in numbers_of(desk.spec) if v >= 0}):
+                words = f"The border {desk.text(inner)} should be {desk.text(number(other))}."
+                yield Edit("wrong_operand", put(node, place, number(other)), words)
         for other in (value * 2, value / 2, value + 1, value - 1, 1 / value if value else Fraction(1)):
             if other >= 0:
                 words = f"The number {desk.text(inner)} should be {desk.text(number(other))}."
@@ -578,7 +599,7 @@ def _fitted(
     desk: Desk, argument: syntax.Node, taken: set[str], root: syntax.Node, place: Place
 ) -> Iterator[syntax.Node]:
     """A part of the forward with its bound indices out of the way and its free ones among those at hand."""
-    from symderive.claims.trees import rename, substitute
+    from symderive.claims.trees import substitute
 
     if desk.line.indices is None:
         return
@@ -602,12 +623,12 @@ def comparisons(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 yield Edit("wrong_index", put(node, place, new), words)
         elif isinstance(inner, syntax.Call) and inner.function == "where" and len(inner.arguments) == 3:
             c, a, b = inner.arguments
-            new = replace(inner, arguments=(c, b, a))
-            yield Edit("wrong_operand", put(node, place, new), f"The branches of {desk.text(inner)} are swapped.")
+            swapped = replace(inner, arguments=(c, b, a))
+            yield Edit("wrong_operand", put(node, place, swapped), f"The branches of {desk.text(inner)} are swapped.")
 
 
 FAMILIES: tuple[Family, ...] = (
-    dims, transposes, means, indices, sums_dropped, sums_added, axes_added, terms_dropped, operands, hot, signs,
-    factors_dropped, powers, comparisons, brackets, numbers, factors_added, arguments,
+    dims, transposes, means, rebound, indices, sums_dropped, sums_added, axes_added, terms_dropped, operands, hot,
+    signs, factors_dropped, powers, comparisons, brackets, numbers, factors_added, arguments,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -310,7 +310,10 @@ class Trial:
     def shapes(self, outcome: Outcome) -> dict[str, Any]:
         """For a claim of another shape, the two shapes."""
         bench = self.court.bench(outcome.point)
-        true = shape_text(np.shape(bench.truth(self.line)[0]))
+        try:
+            true = shape_text(np.shape(bench.tensors.get(self.line.name, bench.truth(self.line)[0])))
+        except ClaimError:
+            true = "undefined"
         try:
             claimed = shape_text(bench.plain_array(self.node).shape) if self.line.indices is None else "undefined"
         except ClaimError:
@@ -352,11 +355,7 @@ def _sentence(text: str) -> str:
 
 def judge(spec: model.Spec, derivation: Derivation | None = None, *, seed: int = 0) -> list[ClaimResult]:
     """The verdicts on a spec's claims, in the order of their lines; a line that cannot be read is ``invalid``."""
-    results = list(Court(spec, spec.claims, spec.text, derivation, seed).results())
-    for bad in spec.bad_claims:
-        diagnosis = Diagnosis("unknown", _sentence(f"{bad.message}{f'; {bad.hint}' if bad.hint else ''}"))
-        results.append(ClaimResult(bad.line, bad.text, bad.text.partition("=")[0].strip(), "invalid", diagnosis))
-    return sorted(results, key=lambda r: r.line)
+    return _judged(Court(spec, spec.claims, spec.text, derivation, seed), spec.bad_claims)
 
 
 def judge_text(
@@ -366,7 +365,16 @@ def judge_text(
     from symderive.spec.claims import parse_lines
 
     statements, bad = parse_lines(text)
-    return judge(replace(spec, claims=statements, bad_claims=bad, text=text), derivation, seed=seed)
+    return _judged(Court(spec, statements, text, derivation, seed), bad)
+
+
+def _judged(court: Court, bad: Sequence[model.BadLine]) -> list[ClaimResult]:
+    results = list(court.results())
+    for line in bad:
+        diagnosis = Diagnosis("unknown", _sentence(f"{line.message}{f'; {line.hint}' if line.hint else ''}"))
+        target = line.text.partition("=")[0].strip()
+        results.append(ClaimResult(line.line, line.text, target, "invalid", diagnosis))
+    return sorted(results, key=lambda r: r.line)
 
 
 def check_claims(spec: model.Spec, derivation: Derivation | None = None, *, seed: int = 0) -> Iterator[CheckResult]:

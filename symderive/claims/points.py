@@ -33,7 +33,7 @@ Condition = Callable[[sample.Draw, dict[str, np.ndarray], dict[str, np.ndarray]]
 """Changes inputs and upstreams, in place, so that something holds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """Sizes, inputs and upstreams as exact numbers; ``note`` says what is special about it."""
 
@@ -192,6 +192,15 @@ class Points:
         """Inputs with random upstreams."""
         draw = sample.Draw(self.rng, exact=True)
         return Point(sizes, inputs, random_upstreams(self.spec, sizes, draw.entries), note)
+
+    @cached_property
+    def pair(self) -> list[Point]:
+        """Two points of different sizes, with as many batch axes."""
+        first = self.main[0]
+        second = self.plan[1] if len(self.plan) > 1 else first.sizes
+        if syntax.BATCH in first.sizes:
+            second = {**second, syntax.BATCH: (3,) * len(first.sizes[syntax.BATCH])}  # type: ignore[arg-type]
+        return [first, self.point(second)]
 
     @cached_property
     def scouts(self) -> list[Point]:

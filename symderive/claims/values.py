@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from symderive.claims.bench import Bench
+from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import ClaimError, names_in
@@ -203,6 +203,24 @@ def without_cross_terms(desk: Desk) -> Finding | None:
     return None
 
 
+def off_diagonal(desk: Desk) -> Finding | None:
+    """Of a Jacobian or a Hessian: the claim holds on a diagonal only."""
+    if desk.line.role != "jacobian" or desk.line.indices is None or desk.claimed is None:
+        return None
+    free = free_names(desk.line.indices)
+    for a, b in itertools.combinations(range(len(free)), 2):
+        if all(_on_diagonal(c, t, a, b) for c, t in zip(desk.claimed, desk.truths, strict=True)):
+            sentence = f"It holds only where {free[a]} = {free[b]}: the entries off that diagonal are others."
+            return Finding("missing_cross_terms", sentence)
+    return None
+
+
+def _on_diagonal(claimed: np.ndarray, true: np.ndarray, a: int, b: int) -> bool:
+    if claimed.shape != true.shape or claimed.ndim <= b or claimed.shape[a] != claimed.shape[b]:
+        return False
+    return close_floats(np.diagonal(claimed, 0, a, b), np.diagonal(true, 0, a, b))
+
+
 def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:
     world = bench.world
     upstream = world.gradient(y)
@@ -214,7 +232,7 @@ def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:
 
 
 def _nearest_first(desk: Desk) -> list[str]:
-    """The tensors with a gradient: those that depend on the claim's own, in the order of the forward, then the others."""
+    """The tensors with a gradient: first those that depend on the claim's own, in the order of the forward."""
     later = {desk.line.tensor}
     for equation in desk.spec.equations:
         if names_in(equation.right) & later:
