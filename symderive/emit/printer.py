@@ -125,13 +125,12 @@ class Printer:
     def subscript(self, value: p.Node, items: Sequence[str]) -> Text:
         """``value[items]`` for items that stand for the axes behind the batch axes; full slices are left out."""
         shown = list(items)
-        if value.has_batch:
+        if all(item == ":" for item in shown):
+            return self.write(value)
+        if value.has_batch or (_leading(shown) > 1 and shown[-1] != ":"):
             shown = ["...", *shown[_leading(shown) :]]
-        else:
-            while len(shown) > 1 and shown[-1] == ":" and "None" not in shown:
-                shown.pop()
-            if _leading(shown) > 1 and _leading(shown) < len(shown):
-                shown = ["...", *shown[_leading(shown) :]]
+        while shown[-1] == ":" and "None" not in shown and not value.has_batch:
+            shown.pop()
         return index(self.write(value), *shown)
 
     def range(self, item: p.Span, extent: Expr) -> str:

@@ -87,6 +87,8 @@ def _scaled(source: p.Node, function: str, factor: p.Node) -> p.Node:
     value = p.constant(source)
     if value is None:
         return p.Map(function, (source, factor))
+    if value == 1 and function == "mul":
+        return _stretched(factor, source.shape)
     if isinstance(factor, p.Scalar):
         product = value * factor.value if function == "mul" else value / factor.value
         return p.Full(source.shape, product)

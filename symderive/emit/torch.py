@@ -15,7 +15,6 @@ from sympy import Expr, Rational, S
 from symderive.algebra.nodes import Mod
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, index, is_zero, method
-from symderive.errors import InternalError
 from symderive.lower import plan as p
 from symderive.lower.shapes import ROWS, Shape, front, plain
 from symderive.spec.functions import FUNCTIONS
@@ -83,6 +82,8 @@ class TorchPrinter(Printer):
 
     def statement(self, name: str, node: p.Node) -> list[str]:
         """The lines that assign ``node`` to ``name``."""
+        if isinstance(node, p.IndexAdd):
+            node = merged(node)
         if isinstance(node, p.Place):
             pairs = zip(node.items, plain(node.shape), strict=True)
             target = self.subscript(p.Ref(name, node.shape), [self.item(i, e) for i, e in pairs])
@@ -247,7 +248,8 @@ class TorchPrinter(Printer):
 
     def index_add(self, node: p.IndexAdd) -> Text:
         """``.index_add`` along one axis, ``.index_put`` along several."""
-        return self._accumulated(node)
+        placed = merged(node)
+        return self._accumulated(placed) if isinstance(placed, p.IndexAdd) else self.write(placed)
 
     def _accumulated(self, node: p.IndexAdd | p.ScatterAdd) -> Text:
         operation, *arguments = self._accumulation(node)
@@ -273,8 +275,6 @@ class TorchPrinter(Printer):
         return ["index_add", self.axis(node, axis), shown.text, source.text]
 
     def _index_put(self, node: p.IndexAdd, indices: Sequence[p.Node]) -> list[str]:
-        if node.indices[0] is None or node.has_batch:
-            raise InternalError("several index arrays stand on the first axes")
         shown = ", ".join(self.write(i).text for i in indices)
         return ["index_put", f"({shown})", self.write(node.source).text, "accumulate=True"]
 
@@ -372,6 +372,23 @@ class TorchPrinter(Printer):
         # Of an empty batch, which stands for the channels here, torch's convolution loses the shape.
         count, empty = Text(self.size(node.value.shape[0])), self._zeros(node.value, node.shape)
         return convolved, fill("{0} if {1} else {2}", result, count, empty)
+
+
+def merged(node: p.IndexAdd) -> p.Node:
+    """Several index arrays that ``index_put`` cannot take, because axes stand before them, made one: i * J + j."""
+    places = [n for n, i in enumerate(node.indices) if i is not None]
+    if len(places) == 1 or (places[0] == 0 and not node.has_batch):
+        return node
+    first, last, extents = places[0], places[-1] + 1, plain(node.shape)
+    arrays = [i for i in node.indices if i is not None]
+    joined, count = arrays[0], extents[first]
+    for array, extent in zip(arrays[1:], extents[first + 1 : last], strict=True):
+        joined = p.Map("add", (p.Map("mul", (joined, p.Scalar(extent))), array))
+        count *= extent
+    into = (*front(node.shape), *extents[:first], count, *extents[last:])
+    indices = (*node.indices[:first], joined, *node.indices[last:])
+    base = None if node.base is None else p.Reshape(node.base, into)
+    return p.Reshape(p.IndexAdd(node.source, into, indices, base), node.shape)
 
 
 def _is_fresh(node: p.Node) -> bool:

@@ -37,7 +37,7 @@ TEXTBOOK = {
 
 WITHOUT = (
     *("pad", "place", "unfold", "conv", "scan", "reshape_batch", "diagonal_batch", "diag_embed_batch"),
-    *("gather_rows", "index_add_middle", "index_add_two", "index_add_batch"),
+    *("gather_rows", "index_add_middle", "index_add_two", "index_add_last_two", "index_add_batch"),
 )
 """The beginnings of the names of expressions that array form may leave out."""
 

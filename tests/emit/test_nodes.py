@@ -20,7 +20,7 @@ BATCHES = ((), (2,), (2, 3))
 
 x, w, v, s = p.Ref("x", (N, K)), p.Ref("w", (N, K)), p.Ref("v", (K,)), p.Ref("s", ())
 xb, wb, vb = p.Ref("xb", (BATCH_SIZE, N, K)), p.Ref("wb", (BATCH_SIZE, K)), p.Ref("vb", (BATCH_SIZE,))
-cube = p.Ref("cube", (N, K, J))
+cube, hyper = p.Ref("cube", (N, K, J)), p.Ref("hyper", (N, K, J, C))
 m, mb = p.Ref("m", (N, N)), p.Ref("mb", (BATCH_SIZE, N, N))
 t, u = p.Ref("t", (J,), "integer"), p.Ref("u", (J,), "integer")
 tt, tb = p.Ref("tt", (J, N), "integer"), p.Ref("tb", (BATCH_SIZE,), "integer")
@@ -138,6 +138,9 @@ EXPRESSIONS: dict[str, p.Node] = {
     "slice_step": p.Slice(x, (None, span(0, (K + 1) // 2, 2))),
     "slice_batch": p.Slice(xb, (span(0, N - 1), None)),
     "slice_last": p.Slice(cube, (None, None, span(1, J - 1))),
+    "slice_third": p.Slice(hyper, (None, None, span(1, J - 1), None)),
+    "slice_third_at": p.Slice(hyper, (None, None, p.At(ONE), None)),
+    "slice_all": p.Slice(x, (None, None)),
     "squeeze": p.Slice(p.Reduce("sum", x, (-1,), True), (None, p.At(S.Zero))),
     "place": p.Place(v, (N, K), (p.At(ONE), None)),
     "place_inside": fn("mul", p.Place(x, (N, 2 * K), (None, span(1, K, 2))), num(3)),
@@ -163,6 +166,10 @@ EXPRESSIONS: dict[str, p.Node] = {
     "index_add_last": p.IndexAdd(p.Ref("src", (N, J)), (N, C), (None, t)),
     "index_add_middle": p.IndexAdd(p.Ref("src", (N, J, K)), (N, C, K), (None, t, None)),
     "index_add_two": p.IndexAdd(p.Ref("src", (J, K)), (C, N, K), (t, u, None)),
+    "index_add_last_two": p.IndexAdd(p.Ref("src", (N, J)), (N, C, K), (None, t, u)),
+    "index_add_two_batch": p.IndexAdd(p.Ref("src", (BATCH_SIZE, J, K)), (BATCH_SIZE, C, N, K), (t, u, None)),
+    "index_add_two_base": p.IndexAdd(p.Ref("src", (N, J)), (N, K, C), (None, t, u), base=p.Ref("old", (N, K, C))),
+    "index_add_two_grid": p.IndexAdd(p.Ref("src", (K, J, N)), (K, C, J), (None, tt, p.Expand(u, (-1,)))),
     "index_add_grid": p.IndexAdd(p.Ref("src", (J, N, K)), (C, K), (tt, None)),
     "index_add_by_batch": p.IndexAdd(wb, (C, K), (tb, None)),
     "index_add_batch": p.IndexAdd(p.Ref("src", (BATCH_SIZE, J, K)), (BATCH_SIZE, C, K), (t, None)),
