@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symderive.check import sample
+from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
+from symderive.claims.compare import close_floats, finite, same
+from symderive.claims.lines import ClaimError
 from symderive.claims.points import Condition as Change
 from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
@@ -49,10 +52,15 @@ class Condition:
 
 
 def holds(trial: Trial, condition: Condition) -> bool:
-    """Whether the claim is right wherever the condition holds."""
-    decided = 0
+    """Whether the claim is right wherever the condition holds, and the truth not just 0 there."""
+    told = 0
     values: set[bool] = set()
+    points = []
     for point in condition.points(trial):
+        if not _promising(trial, point):
+            return False
+        points.append(point)
+    for point in points:
         if condition.kind == "binary":
             values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
         outcome = trial.at(point, keep=False)
@@ -60,8 +68,19 @@ def holds(trial: Trial, condition: Condition) -> bool:
             return False
         if outcome.wrong is not None and trial.confirmed(outcome):
             return False
-        decided += outcome.decided
-    return decided > 0 and (condition.kind != "binary" or len(values) == 2)
+        told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
+    return told > 0 and (condition.kind != "binary" or len(values) == 2)
+
+
+def _promising(trial: Trial, point: Point) -> bool:
+    """Whether floats see no difference at a point."""
+    try:
+        sides = trial.court.new_bench(point, FLOAT).sides(trial.line, trial.node)
+    except ClaimError:
+        return False
+    claimed, true = sides.claimed.astype(float), sides.true.astype(float)
+    decided = np.isfinite(true)
+    return close_floats(claimed[decided], true[decided])
 
 
 # The candidates

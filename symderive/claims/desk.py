@@ -61,8 +61,9 @@ class Desk:
     def points(self) -> list[Point]:
         """Two points of different sizes."""
         pair = self.court.points.pair
-        special = self.outcome.sides is not None and self.outcome.point in self.court.points.scouts
-        return [self.outcome.point, pair[1]] if special else pair
+        if self.outcome.sides is None or self.outcome.point is pair[0]:
+            return pair
+        return [self.outcome.point, pair[1]] if self.trial.at(pair[0]).holds else pair
 
     @property
     def constants(self) -> dict[str, Fraction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from symderive.claims import edits, fit, forwards, paths, values
+from symderive.claims import derived, edits, fit, forwards, paths, values
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
@@ -40,6 +40,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     paths.missing_terms,
     edits.single_edits,
     values.off_diagonal,
+    derived.truth_with_mistake,
     inlined,
     forwards.unnamed_gradient,
     forwards.other_forward,
@@ -79,9 +80,18 @@ def _last_resort(desk: Desk) -> Finding:
             text = text[0].upper() + text[1:]
         kind = {"shape": "shape", "range": "shape", "index": "wrong_index"}.get(error.reason, "unknown")
         return Finding(kind, f"{text}.")
+    if desk.line.role == "gradient" and desk.line.name == f"d{desk.line.tensor}" in _upstreams(desk):
+        name = desk.line.name
+        return Finding(
+            "unknown", f"{name} is the upstream that the caller gives; what has accumulated is {name}_total."
+        )
     if desk.condition is not None:
         return Finding(_BY_CONDITION.get(desk.condition.kind, "unknown"), "")
     return Finding("unknown", f"The claim is not {values.subject(desk)}; no single change makes it right.")
+
+
+def _upstreams(desk: Desk) -> set[str]:
+    return {f"d{n}" for n in desk.spec.outputs}
 
 
 def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:
@@ -95,6 +105,6 @@ def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:
 
 def _correction(desk: Desk, finding: Finding) -> str | None:
     if finding.corrected is None:
-        return None
+        return derived.correction(desk)
     left = finding.left or to_text(desk.line.statement.left)
     return f"{left} = {to_text(finding.corrected)}"

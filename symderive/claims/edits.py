@@ -274,22 +274,23 @@ def operands(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     used = list(dict.fromkeys(tensor_of(n) for n in node.walk() if tensor_of(n) in bench.tensors))
     for name in used:
         spots = [p for p, n in places(node) if tensor_of(n) == name]
-        for other in _alike(desk, name):
+        for other in alike(desk, name):
             everywhere = node
             for place in spots:
-                everywhere = put(everywhere, place, _with_tensor(get(everywhere, place), other))
+                everywhere = put(everywhere, place, with_tensor(get(everywhere, place), other))
             yield Edit("wrong_operand", everywhere, f"{name} should be {other}.")
             if len(spots) > 1:
                 for place in spots:
-                    new = put(node, place, _with_tensor(get(node, place), other))
+                    new = put(node, place, with_tensor(get(node, place), other))
                     yield Edit("wrong_operand", new, f"One {name} should be {other}.")
 
 
-def _with_tensor(node: syntax.Node, name: str) -> syntax.Node:
+def with_tensor(node: syntax.Node, name: str) -> syntax.Node:
+    """An access, or a bare name, of another tensor."""
     return replace(node, tensor=name) if isinstance(node, syntax.Access) else replace(node, id=name)  # type: ignore[call-arg]
 
 
-def _alike(desk: Desk, name: str) -> list[str]:
+def alike(desk: Desk, name: str) -> list[str]:
     """Tensors of the same rank, those of the same shape first; the gradient that is claimed is none."""
     tensors = desk.benches[0].tensors
     shape = np.shape(tensors[name])
@@ -423,11 +424,11 @@ def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A factor that is missing: a tensor of the forward, an upstream, with indices that are at hand."""
-    upstreams = {f"d{n}" for n in desk.spec.outputs}
+    given = {f"d{n}" for n in desk.spec.outputs}
     for place, inner in _heads(node):
-        for factor in _available(desk, node, place):
+        for factor in [*_available(desk, node, place), *_deltas(desk, node, place)]:
             name = tensor_of(factor)
-            kind = "missing_upstream" if name in upstreams else "factor"
+            kind = "missing_upstream" if name in given else "factor"
             for op in ("*", "/"):
                 new = syntax.Binary(op, inner, factor)
                 what = "upstream" if kind == "missing_upstream" else "factor"
@@ -523,6 +524,36 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def _is_sum(node: syntax.Node) -> bool:
     return isinstance(node, syntax.Binary) and node.op in ("+", "-")
+
+
+def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A term that is missing: a tensor, or a delta, with indices that are at hand."""
+    for place, inner in _heads(node):
+        for extra in [*_deltas(desk, node, place), *_available(desk, node, place)]:
+            for op in ("+", "-"):
+                words = f"The term {op} {desk.text(extra)} is missing beside {desk.text(inner)}."
+                yield Edit("missing_term", put(node, place, syntax.Binary(op, inner, extra)), words)
+
+
+def _deltas(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
+    if desk.line.indices is None:
+        return
+    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
+    for a, b in itertools.combinations([i for i in scope if i != syntax.BATCH], 2):
+        yield syntax.Call("delta", (syntax.Name(a), syntax.Name(b)))
+
+
+def upstreams(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A 1 where the upstream should stand."""
+    for place, inner in _at(node, syntax.Number):
+        if not isinstance(inner, syntax.Number) or inner.value != 1 or _is_position(node, place):
+            continue
+        for new in _available(desk, node, place):
+            if tensor_of(new).removeprefix("d") in desk.spec.outputs and tensor_of(new).startswith("d"):
+                yield Edit("missing_upstream", put(node, place, new), f"The upstream is missing: {desk.text(new)}.")
+        for new in _deltas(desk, node, place):
+            words = f"The 1 should be {desk.text(new)}: off the diagonal it is 0."
+            yield Edit("missing_cross_terms", put(node, place, new), words)
 
 
 def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -629,6 +660,6 @@ def comparisons(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 FAMILIES: tuple[Family, ...] = (
     dims, transposes, means, rebound, indices, sums_dropped, sums_added, axes_added, terms_dropped, operands, hot,
-    signs, factors_dropped, powers, comparisons, brackets, numbers, factors_added, arguments,
+    signs, factors_dropped, powers, comparisons, brackets, upstreams, numbers, factors_added, terms_added, arguments,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

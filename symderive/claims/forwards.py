@@ -161,7 +161,7 @@ def _changed(desk: Desk, equation: model.Equation, place: Place, new: syntax.Nod
 
 
 def other_forward(desk: Desk) -> Finding | None:
-    """The claim is the gradient of a forward without a square, a root or the like, or by a tensor read as its square."""
+    """The claim is the gradient of a forward without a square or a root, or by a tensor that is read as its square."""
     if desk.line.role != "gradient" or desk.claimed is None:
         return None
     for equation in desk.spec.equations:

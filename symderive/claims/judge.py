@@ -14,6 +14,7 @@ from symderive.check.numbers import Domain
 from symderive.check.objects import shape_text
 from symderive.claims.bench import Bench, Sides
 from symderive.claims.compare import close_floats, finite, same, shown
+from symderive.claims.derived import Derived
 from symderive.claims.lines import ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
 from symderive.claims.points import Point, Points
 from symderive.claims.result import ClaimResult, Diagnosis, Verdict
@@ -62,9 +63,9 @@ class Court:
         self.spec = spec
         self.statements = tuple(statements)
         self.lines = read_lines(spec, statements, source)
-        self.derivation = derivation
         self.points = Points(spec, seed)
         self.twice = any(is_jacobian(n) for s in statements for n in s.walk())
+        self.derived = Derived(spec, derivation)
         self.helpers: list[Line] = []
         self.broken: dict[str, int] = {}
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}

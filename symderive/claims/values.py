@@ -133,14 +133,23 @@ def summed(desk: Desk) -> Finding | None:
     for axes in _subsets(rank):
         for name, reduce in (("sum", np.sum), ("mean", np.mean)):
             if all(close_floats(reduce(c, axis=axes), t) for c, t in zip(desk.claimed, desk.truths, strict=True)):
-                arguments = (axis(axes[0]),) if len(axes) == 1 else (syntax.Listing(tuple(map(axis, axes))),)
-                corrected = method(desk.node, name, *(arguments if len(axes) < rank else ()))
+                corrected = method(desk.node, name, *_axes_node(desk, axes, rank))
                 if desk.fits(corrected):
                     which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
                     what = "sum" if name == "sum" else "mean"
                     sentence = f"The claim is {subject(desk)} before the {what} over {which}."
                     return Finding("missing_sum", sentence, corrected)
     return _oversummed(desk)
+
+
+def _axes_node(desk: Desk, axes: tuple[int, ...], rank: int) -> tuple[syntax.Node, ...]:
+    """The axes as an argument: none for all of them, ``...`` for the batch axes."""
+    batch = desk.benches[0].world.batch if syntax.BATCH in desk.points[0].sizes else 0
+    if batch and axes == tuple(range(batch)):
+        return (syntax.Batch(),)
+    if len(axes) == rank:
+        return ()
+    return (axis(axes[0]),) if len(axes) == 1 else (syntax.Listing(tuple(map(axis, axes))),)
 
 
 def _oversummed(desk: Desk) -> Finding | None:

@@ -1,0 +1,188 @@
+"""The derived formulas: what a correction says, and what a claim is compared with, term by term.
+
+No verdict depends on them: verdicts come from numbers alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from symderive.claims.compare import close_floats
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.fit import chains
+from symderive.claims.lines import ClaimError, Line
+from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+from symderive.spec.format import to_text
+
+if TYPE_CHECKING:
+    from symderive.algebra.program import Derivation
+
+
+class Derived:
+    """The formulas of a spec's gradients, derived when they are first asked for; none where that fails."""
+
+    def __init__(self, spec: model.Spec, derivation: Any = None) -> None:
+        self.spec = spec
+        self._given = getattr(derivation, "core", derivation)
+
+    @cached_property
+    def derivation(self) -> Derivation | None:
+        """The derivation, with respect to every real input."""
+        if self._given is not None:
+            return self._given  # type: ignore[no-any-return]
+        from symderive.algebra.derive import derive
+
+        real = tuple(i.name for i in self.spec.inputs if i.is_real and f"d{i.name}" not in self.spec.shapes)
+        for wrt in (real, self.spec.wrt):
+            try:
+                return derive(replace(self.spec, wrt=wrt))
+            except Exception:  # a formula is a help; a verdict does not wait for it
+                continue
+        return None
+
+    @cached_property
+    def statements(self) -> dict[str, syntax.Statement]:
+        """The equation of each gradient in index form, as formulas print it."""
+        if self.derivation is None:
+            return {}
+        from symderive.algebra.derive import spec_letters
+        from symderive.algebra.unbuild import statement
+
+        try:
+            letters = spec_letters(self.spec, self.derivation.forward)
+            found = {e.tensor: statement(e, letters) for e in self.derivation.display.equations}
+        except SymderiveError:
+            return {}
+        return found | {g.tensor: g.index for g in self.derivation.gradients.values()}
+
+    @cached_property
+    def arrays(self) -> dict[str, str]:
+        """The array form of each gradient that has one of a single line."""
+        if self.derivation is None:
+            return {}
+        from symderive.emit.arrays import array_form
+        from symderive.lower import lower
+
+        try:
+            plan = lower(self.derivation.display)
+            tensors = [e.tensor for e in self.derivation.display.equations]
+            forms = {t: array_form(_alone(plan, t, tensors), t) for t in tensors}
+        except Exception:  # as above
+            return {}
+        return {t: form for t, form in forms.items() if form is not None}
+
+    def formula(self, name: str, *, array: bool) -> str | None:
+        """The right formula of a gradient, in array form where that is wanted and there is one."""
+        if array and name in self.arrays:
+            return self.arrays[name]
+        statement = self.statements.get(name)
+        return None if statement is None else to_text(statement)
+
+
+def _alone(plan: Any, tensor: str, tensors: list[str]) -> Any:
+    """The plan of one tensor and its helpers, which takes the other tensors as given."""
+    given = [a.ref for a in plan.assignments if a.name in tensors and a.name != tensor]
+    own = [a for a in plan.assignments if a.name not in tensors or a.name == tensor]
+    return replace(plan, inputs=(*plan.inputs, *given), assignments=tuple(own), outputs=(tensor,))
+
+
+def correction(desk: Desk) -> str | None:
+    """The right formula in the claim's own style."""
+    if desk.line.role != "gradient":
+        return None
+    return desk.court.derived.formula(desk.line.name, array=desk.line.indices is None)
+
+
+# A claim as the truth with a mistake in it
+
+
+def truth_with_mistake(desk: Desk) -> Finding | None:
+    """The mistake that turns the derived formula into the claim: a term or a factor dropped, a sign, an operand."""
+    if desk.line.role != "gradient" or desk.claimed is None:
+        return None
+    statement = desk.court.derived.statements.get(desk.line.name)
+    if statement is None:
+        return None
+    left = statement.left
+    indices = left.indices if isinstance(left, syntax.Access) else None
+    line = Line(statement, to_text(statement), "gradient", desk.line.name, indices, desk.line.tensor)
+    if not _gives(desk, statement.right, line, desk.truths):
+        return None
+    for kind, node, words in _mistakes(desk, statement.right):
+        if desk.late:
+            return None
+        if _gives(desk, node, line, desk.claimed):
+            return Finding(kind, words)
+    return None
+
+
+def _gives(desk: Desk, node: syntax.Node, line: Line, wanted: list[Any]) -> bool:
+    for bench, array in zip(desk.benches, wanted, strict=True):
+        try:
+            value = desk.value(bench, node, line)
+        except (ClaimError, SymderiveError):
+            return False
+        if value.size != array.size or not close_floats(value.reshape(array.shape), array, 1e-9):
+            return False
+    return True
+
+
+def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    yield from _dropped_terms(desk, right)
+    yield from _flipped_terms(desk, right)
+    yield from _dropped_factors(desk, right)
+    yield from _other_operands(desk, right)
+
+
+def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    for place, terms in chains(right):
+        for count in range(1, len(terms)):
+            for gone in itertools.combinations(range(len(terms)), count):
+                rest = [t for n, t in enumerate(terms) if n not in gone]
+                words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
+                text = f"A term is missing: {words}, in {to_text(right)}."
+                yield "missing_term", put(right, place, sum_of(rest)), text
+
+
+def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    for place, terms in chains(right):
+        for n, (_, term) in enumerate(terms):
+            changed = [(-s if m == n else s, t) for m, (s, t) in enumerate(terms)]
+            yield "sign", put(right, place, sum_of(changed)), f"The sign of {to_text(term)} is wrong."
+
+
+def _dropped_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    upstreams = {f"d{n}" for n in desk.spec.outputs}
+    for place, inner in places(right):
+        above = get(right, place[:-1]) if place else None
+        nested = isinstance(above, syntax.Binary) and above.op in ("*", "/") and place[-1][0] == "left"
+        if not (isinstance(inner, syntax.Binary) and inner.op in ("*", "/")) or nested:
+            continue
+        factors = factors_of(inner)
+        for n, (op, factor) in enumerate(factors):
+            rest = [f for m, f in enumerate(factors) if m != n]
+            upstream = tensor_of(factor) in upstreams
+            what = "upstream" if upstream else "factor"
+            text = f"The {what} {to_text(factor)} is missing in {to_text(inner)}."
+            if op == "/":
+                text = f"The division by {to_text(factor)} is missing in {to_text(inner)}."
+            yield "missing_upstream" if upstream else "factor", put(right, place, product_of(rest)), text
+
+
+def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    from symderive.claims.edits import alike, with_tensor
+
+    tensors = desk.benches[0].tensors
+    for place, inner in places(right):
+        name = tensor_of(inner)
+        if name not in tensors or any(part == "indices" for part, _ in place):
+            continue
+        for other in alike(desk, name):
+            text = f"{other} stands where {name} should be, in {to_text(right)}."
+            yield "wrong_operand", put(right, place, with_tensor(inner, other)), text
