@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from symderive.algebra import program
 from symderive.catalogue import spec_path
 from symderive.errors import SpecError, SymderiveError
+from symderive.record import record
 from symderive.spec import model
 from symderive.spec.format import to_text
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "Derivation", "Gradient", "Spec", "SymderiveError", "derive", "load"]
 
 
-@dataclass(frozen=True)
+@record
 class Spec(model.Spec):
     """One op, as :func:`load` reads it: see :class:`symderive.spec.model.Spec` for what it holds."""
 
@@ -80,7 +81,7 @@ def with_wrt(spec: model.Spec, names: tuple[str, ...]) -> model.Spec:
     return replace(spec, wrt=tuple(dict.fromkeys(names)))
 
 
-@dataclass(frozen=True)
+@record
 class Gradient:
     """The gradient of the outputs by one input, in every form. In a notebook it displays as mathematics."""
 
@@ -157,7 +158,7 @@ class Gradient:
         }
 
 
-@dataclass(frozen=True)
+@record
 class Derivation:
     """The gradients of a spec, and every form in which they can be written."""
 

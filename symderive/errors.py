@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """A stretch of a text, counted from 1: from (line, column) up to but not including (end_line, end_column)."""
 
@@ -23,7 +23,7 @@ NOWHERE = Span(0, 0, 0, 0)
 MAX_MESSAGE = 2_000
 
 
-@dataclass(frozen=True)
+@record
 class Location:
     """A span in a named text; ``source`` is that whole text, so that a message can show the line."""
 

@@ -8,7 +8,6 @@ element-wise functions are SymPy's or derived from their definitions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache, singledispatch
 
 from sympy import Add, Expr, Function, Mul, Pow, Rational, S, log
@@ -19,13 +18,14 @@ from symderive.algebra.build import Scope, build
 from symderive.algebra.nodes import Access, And, Eq, Index, Le, Lt, Not, Or, Where
 from symderive.algebra.program import Equation
 from symderive.errors import UnsupportedError
+from symderive.record import record
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.parse import parse_expression
 
 HALF = Rational(1, 2)
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """An argument of a node, its adjoint, and the indices that were opened on the way to it."""
 
@@ -34,7 +34,7 @@ class Part:
     opened: tuple[Index, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Occurrence:
     """One place where a tensor is read: ``tensor[positions]`` receives ``adjoint``, summed over ``summed``."""
 

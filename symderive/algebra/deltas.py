@@ -127,7 +127,7 @@ def guarded(body: Expr, guards: list[Expr], shifted: Iterable[Expr]) -> Expr:
     """The body where the guards hold, else 0: a guard on where an access reads is said by ``pad``."""
     if not guards:
         return body
-    shifted = set(shifted)
+    shifted = {v for v in shifted if any(_guards(g, v) for g in guards)}
     padded = transform(body, lambda e: Pad(e) if _reads_at(e, shifted) else e)
     padded = transform(padded, _merge_pads)
     open_guards = [g for g in guards if not _is_said(g, padded)]
@@ -149,11 +149,20 @@ def _is_said(guard: Expr, body: Expr) -> bool:
     """Whether a padded access that is a factor of the body is 0 wherever the guard fails."""
     if not isinstance(guard, Lt | Le):
         return False
-    offset, position = (-guard.args[0], guard.args[1]) if isinstance(guard, Le) else (S.Zero, guard.args[0])
-    position = position + offset
+    position = _guarded_position(guard)
     accesses = [f.args[0] for f in factors(body) if isinstance(f, Pad) and f.args[1] is S.Zero]
     safe = not any(isinstance(p, Pow) and p.atoms(Pad) for p in body.atoms(Pow))
     return safe and any(position in a.indices for a in accesses)
+
+
+def _guarded_position(guard: Lt | Le) -> Expr:
+    """What has to be ``>= 0``, or below an extent, for the guard to hold."""
+    return guard.args[1] - guard.args[0] if isinstance(guard, Le) else guard.args[0]
+
+
+def _guards(guard: Expr, position: Expr) -> bool:
+    """Whether a guard is about this position; one that no guard is about is in range."""
+    return isinstance(guard, Lt | Le) and _guarded_position(guard) == position
 
 
 def contract(body: Expr, indices: Iterable[Index]) -> tuple[Expr, tuple[Index, ...]]:

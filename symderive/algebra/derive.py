@@ -8,7 +8,7 @@ they explain are put into the equations that use them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from sympy import Add, Expr, S
@@ -27,6 +27,7 @@ from symderive.algebra.simplify import simplify
 from symderive.algebra.steps import Story, gradient_steps
 from symderive.algebra.terms import substitute, tensors
 from symderive.algebra.unbuild import statement
+from symderive.record import record
 from symderive.spec import model, syntax
 
 
@@ -177,7 +178,7 @@ def _upstream_of_loss(forward: Program, upstreams: tuple[str, ...]) -> dict[Expr
     return {Access(upstreams[0]): S.One}
 
 
-@dataclass(frozen=True)
+@record
 class Told:
     """Tells of every adjoint of a derivation how it came about: see :class:`symderive.algebra.program.Telling`."""
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Protocol
 
 from sympy import Expr, Rational
 
 from symderive.algebra.nodes import Index
+from symderive.record import record
 from symderive.spec import model, syntax
 
 
-@dataclass(frozen=True)
+@record
 class Equation:
     """``tensor[indices] = right`` over the algebra's nodes; ``indices`` are named and free in ``right``."""
 
@@ -27,7 +28,7 @@ class Equation:
         return tuple(i.extent for i in self.indices)
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """Inputs and equations in order. ``constants`` gives the values of the symbols of named constants."""
 
@@ -44,7 +45,7 @@ class Program:
         return {i.name: i.shape for i in self.inputs} | {e.tensor: e.shape for e in self.equations}
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One step of a derivation: the named ``rule``, what it says in ``text``, and the equation before and after it."""
 
@@ -54,7 +55,7 @@ class Step:
     after: syntax.Statement
 
 
-@dataclass(frozen=True)
+@record
 class Gradient:
     """The gradient ``d<wrt>``, in the form that formulas print. What it takes work to tell is worked out when asked."""
 
@@ -107,7 +108,7 @@ class Telling(Protocol):
         """Whether it is identically zero."""
 
 
-@dataclass(frozen=True)
+@record
 class Derivation:
     """The gradients of a program. ``backward`` computes them all from ``upstreams``, ``saved`` and nothing else.
 

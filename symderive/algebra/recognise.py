@@ -8,7 +8,6 @@ unnamed factor and named ones that are never 0, the unnamed factor is what T and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from sympy import Add, Expr, Mul, Pow, S
@@ -19,6 +18,7 @@ from symderive.algebra.nodes import Access, And, Apply, Binder, Eq, Index, LogSu
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import SUMS
 from symderive.algebra.terms import Pass, factors, powers, product, tensors, terms, transform
+from symderive.record import record
 
 Binding = dict[Index, Expr]
 
@@ -79,7 +79,7 @@ def _signature(expression: Expr) -> tuple[type, frozenset[str]]:
     return type(expression), frozenset(tensors(expression))
 
 
-@dataclass(frozen=True)
+@record
 class Definition:
     """``pattern`` can be written as ``value``, in the same free ``indices``."""
 

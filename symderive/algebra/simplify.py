@@ -20,9 +20,10 @@ from symderive.algebra.rules import (
     named_branch,
 )
 from symderive.algebra.terms import Pass, cost, transform_opened
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Change:
     """A named rule changed the right side of an equation."""
 

@@ -152,12 +152,15 @@ class Writer:
         head = [self.write(f) for f in above]
         if mean is not None:
             head.append(mean)
-        if abs(number.p) != 1 or not head:
+        decimal = abs(number.p) != 1 and number.q > 100 and 10**15 % number.q == 0
+        if decimal:
+            head.insert(0, Number(Fraction(abs(int(number.p)), int(number.q))))
+        elif abs(number.p) != 1 or not head:
             head.insert(0, Number(Fraction(abs(int(number.p)))))
         if number.is_negative:
             head[0] = Unary("-", head[0])
         tail = [self.write(f) for f in below]
-        if number.q != 1:
+        if number.q != 1 and not decimal:
             tail.insert(0, Number(Fraction(int(number.q))))
         result = product_of(head)
         return Binary("/", result, product_of(tail)) if tail else result
@@ -261,6 +264,8 @@ class Writer:
             softmax = self._normaliser("softmax", a.args[0], condition)
             if softmax is not None:
                 return softmax
+        if isinstance(condition, nodes.Not) and not isinstance(condition.args[0], Eq):
+            condition, a, b = condition.args[0], b, a
         return Call("where", (self.condition(condition), self.write(a), self.write(b)))
 
     @write.register
@@ -352,7 +357,7 @@ _CALLS: dict[type, str] = {nodes.Maximum: "max", nodes.Minimum: "min", nodes.Cla
 def _order(op: str, flipped: str) -> Callable[[Writer, Expr], Node]:
     def write(writer: Writer, expression: Expr) -> Node:
         a, b = expression.args
-        if a.is_number and not b.is_number:
+        if (b.atoms(Access) and not a.atoms(Access)) or (a.is_number and not b.is_number):
             return syntax.Compare((flipped,), (writer.write(b), writer.write(a)))
         return syntax.Compare((op,), (writer.write(a), writer.write(b)))
 
@@ -368,6 +373,9 @@ def _negation(writer: Writer, expression: Expr) -> Node:
     inner = expression.args[0]
     if isinstance(inner, Eq):
         return syntax.Compare(("!=",), tuple(writer.write(a) for a in inner.args))
+    if isinstance(inner, nodes.Lt | nodes.Le):
+        a, b = inner.args
+        return writer.condition(nodes.Le(b, a) if isinstance(inner, nodes.Lt) else nodes.Lt(b, a))
     return syntax.Not(writer.condition(inner))
 
 

@@ -6,10 +6,10 @@ SymPy differentiates. Adding a function is adding a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """One element-wise function.
 

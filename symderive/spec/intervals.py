@@ -6,10 +6,10 @@ An expression is written as a sum of terms, each of which lies in an interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sympy import Expr
 
+from symderive.record import record
 from symderive.spec import syntax as s
 from symderive.spec.scope import Tensor
 from symderive.spec.sizes import BATCH_SIZE, size_value
@@ -19,7 +19,7 @@ MAX_BITS = 200
 Interval = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@record
 class Point:
     """Everything with numbers: the sizes and integer constants, the ranges of the indices, the tensors."""
 

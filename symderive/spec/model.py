@@ -4,12 +4,13 @@ everything knows where it stands in the file."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from sympy import Expr
 
 from symderive.errors import NOWHERE, Location, Span
+from symderive.record import record
 from symderive.spec.sizes import same_size
 from symderive.spec.syntax import Node, Statement
 
@@ -17,7 +18,7 @@ Shape = tuple[Expr, ...]
 """Size expressions, one an axis; the first may be :data:`symderive.spec.sizes.BATCH_SIZE` for ``...``."""
 
 
-@dataclass(frozen=True)
+@record
 class Input:
     """An input tensor. ``index`` is the size C of class ids in 0..C-1; ``range`` are values to sample."""
 
@@ -36,7 +37,7 @@ class Input:
         return self.index is None and not self.boolean
 
 
-@dataclass(frozen=True)
+@record
 class Equation:
     """``tensor[indices] = right``. ``ranges`` gives the extent of every index of it, free or bound."""
 
@@ -52,7 +53,7 @@ class Equation:
         return tuple(self.ranges[i] for i in self.indices)
 
 
-@dataclass(frozen=True)
+@record
 class BadLine:
     """A line of ``claims`` that cannot be parsed: what is wrong, where, its ``text`` and the ``line`` it starts in."""
 
@@ -63,7 +64,7 @@ class BadLine:
     line: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Spec:
     """One op. ``indices`` are the declared ranges, ``wrt`` the inputs to differentiate, ``cases`` more sizes to check.
 

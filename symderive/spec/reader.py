@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from symderive.errors import NOWHERE, Location, Span, SpecError
+from symderive.record import record
 from symderive.spec.source import Origin
 
 MAX_BYTES = 500_000
@@ -29,14 +29,14 @@ _YAML_MENDS = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class Value:
     """A YAML value with its place."""
 
     span: Span
 
 
-@dataclass(frozen=True)
+@record
 class Scalar(Value):
     """A string, verbatim: ``on``, ``1e-5`` and ``no`` are what they are. ``origin`` places its characters.
 
@@ -54,21 +54,21 @@ class Scalar(Value):
         return self.plain and self.text in _NULLS
 
 
-@dataclass(frozen=True)
+@record
 class Sequence(Value):
     """A list."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Mapping(Value):
     """A mapping; keys are strings, each given once."""
 
     entries: tuple[tuple[Scalar, Value], ...]
 
 
-@dataclass(frozen=True)
+@record
 class Document:
     """A file that was read: its whole text and its tree."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from sympy import Expr
 
 from symderive.errors import NOWHERE, Span, SpecError
+from symderive.record import record
 from symderive.spec import syntax as s
 from symderive.spec.format import to_text
 from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, NORMALISERS, REDUCTIONS, STRUCTURAL
@@ -25,7 +26,7 @@ _CONDITIONS = ("any", "all")
 _POSITIONS = ("argmax", "argmin")
 
 
-@dataclass(frozen=True)
+@record
 class Tensor:
     """What is known of a tensor: its shape, the kind of its entries, and for integers where their values lie.
 
@@ -44,7 +45,7 @@ class Tensor:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True)
+@record
 class Use:
     """An index that stands alone in a position of an access, and the extent of that axis."""
 

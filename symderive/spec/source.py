@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from symderive.errors import Location, Span, SpecError
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Origin:
     """A text whose first character stands at (line, column) of ``source``, the whole file called ``path``.
 

@@ -7,16 +7,17 @@ by meaning: the ``span`` of a node says where it stands and takes no part in equ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fractions import Fraction
 
 from symderive.errors import NOWHERE, Span
+from symderive.record import record
 
 BATCH = "..."
 """The name of the index that stands for all leading batch axes."""
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """An expression. Subclasses add their parts before ``span``."""
 
@@ -54,26 +55,26 @@ def _nodes(value: object) -> Iterator[Node]:
             yield from _nodes(item)
 
 
-@dataclass(frozen=True)
+@record
 class Number(Node):
     """An exact number, never negative: ``1/2`` is a division of two, ``0.5`` the rational one half."""
 
     value: Fraction
 
 
-@dataclass(frozen=True)
+@record
 class Name(Node):
     """A scalar tensor, a constant, a size, an index, ``pi``, ``inf``, or (in array form) a whole tensor."""
 
     id: str
 
 
-@dataclass(frozen=True)
+@record
 class Batch(Node):
     """``...`` in an index position."""
 
 
-@dataclass(frozen=True)
+@record
 class Access(Node):
     """``x[i, k + 1]``: one entry of a tensor; an index position holds an integer expression or :class:`Batch`."""
 
@@ -81,7 +82,7 @@ class Access(Node):
     indices: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Unary(Node):
     """``-a`` or ``+a``."""
 
@@ -89,7 +90,7 @@ class Unary(Node):
     operand: Node
 
 
-@dataclass(frozen=True)
+@record
 class Binary(Node):
     """``a op b`` with ``op`` one of ``+ - * / ** // %``, and ``@`` in array form."""
 
@@ -98,7 +99,7 @@ class Binary(Node):
     right: Node
 
 
-@dataclass(frozen=True)
+@record
 class Compare(Node):
     """``a < b``, or a chain ``lo <= x <= hi``: ``operands`` has one more entry than ``ops``."""
 
@@ -106,7 +107,7 @@ class Compare(Node):
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Logical(Node):
     """``a and b and c`` or ``a or b``."""
 
@@ -114,14 +115,14 @@ class Logical(Node):
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Not(Node):
     """``not a``."""
 
     operand: Node
 
 
-@dataclass(frozen=True)
+@record
 class Call(Node):
     """``exp(x)``, ``where(c, a, b)``, ``pad(x[i - 1], 0)``, ``delta(i, j)``, ``D(y[i], x[k])``, ``linear(x, W, b)``."""
 
@@ -130,7 +131,7 @@ class Call(Node):
     keywords: tuple[tuple[str, Node], ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Binder(Node):
     """``sum[i, j : condition](body)``: ``op`` over the named indices.
 
@@ -144,7 +145,7 @@ class Binder(Node):
     body: Node
 
 
-@dataclass(frozen=True)
+@record
 class Attribute(Node):
     """``dy.T``, or one output of a called spec, ``lstm_cell(...).h``."""
 
@@ -152,7 +153,7 @@ class Attribute(Node):
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Method(Node):
     """``dy.sum(0, keepdim=True)`` and ``F.linear(x, W, b)`` (where ``value`` is the name ``F``)."""
 
@@ -162,7 +163,7 @@ class Method(Node):
     keywords: tuple[tuple[str, Node], ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Subscript(Node):
     """``v[:, None]``, ``(A @ x)[0]``, ``linear(x, W, b)[i, j]``: a subscript that is not a plain :class:`Access`."""
 
@@ -170,7 +171,7 @@ class Subscript(Node):
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Slice(Node):
     """``start:stop:step`` in a subscript of array form."""
 
@@ -179,28 +180,28 @@ class Slice(Node):
     step: Node | None
 
 
-@dataclass(frozen=True)
+@record
 class Keyword(Node):
     """``None``, ``True`` or ``False`` in array form."""
 
     value: bool | None
 
 
-@dataclass(frozen=True)
+@record
 class Text(Node):
     """A string literal, as in ``einsum("nk,jk->nj", x, W)``."""
 
     value: str
 
 
-@dataclass(frozen=True)
+@record
 class Listing(Node):
     """``(0, 1)`` or ``[0, 1]`` in array form."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Statement(Node):
     """``left = side = side ...``: an equation has one side, a claim may chain several."""
 

@@ -12,6 +12,7 @@ from symderive.algebra.rules.branches import (
     into_branch,
     merge_branches,
     named_branch,
+    negated_comparisons,
     same_branch,
     sign_of_number,
     whole_quotient,
@@ -27,6 +28,7 @@ from symderive.algebra.rules.exponentials import (
     quotient_of_exponentials,
     shift_of_exponents,
 )
+from symderive.algebra.rules.quotients import complement_of_quotient, value_times_sign
 from symderive.algebra.rules.sums import linearity, normalised_sum
 from symderive.algebra.terms import transform
 
@@ -64,6 +66,9 @@ SUMS: tuple[Rule, ...] = (
     linearity,
     normalised_sum,
     merge_branches,
+    negated_comparisons,
+    value_times_sign,
+    complement_of_quotient,
 )
 
 FUNCTION: tuple[Rule, ...] = (

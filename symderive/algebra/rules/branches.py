@@ -103,9 +103,62 @@ def merge_branches(expression: Expr) -> Expr:
         if b is S.Zero and opposite in branches and branches[opposite][1] is S.Zero:
             branches[condition][1] = Where(opposite, branches.pop(opposite)[0], S.Zero)
             break
-    if sum(isinstance(t.as_coeff_Mul()[1], Where) for t in expression.args) == len(branches):
+    masked = [Where(c, a, b) for c, (a, b) in branches.items()]
+    nested = _nested(masked)
+    if nested is None and sum(isinstance(t.as_coeff_Mul()[1], Where) for t in expression.args) == len(branches):
         return expression
-    return Add(*rest, *(Where(c, a, b) for c, (a, b) in branches.items()))
+    return Add(*rest, *(masked if nested is None else nested))
+
+
+def _nested(masked: list[Expr]) -> list[Expr] | None:
+    """``where(c and k, a, 0) + where(not c and k and m, b, 0) = where(k, where(c, a, where(m, b, 0)), 0)``."""
+    for n, first in enumerate(masked):
+        for second in masked[n + 1 :]:
+            for one, other in ((first, second), (second, first)):
+                if (merged := _nest(one, other)) is not None:
+                    return [merged, *(m for m in masked if m is not first and m is not second)]
+    return None
+
+
+def _nest(one: Expr, other: Expr) -> Expr | None:
+    """Two masked terms as one; ``one`` is under no condition that ``other`` is not under, but for c."""
+    if not all(isinstance(m, Where) and m.args[2] is S.Zero for m in (one, other)):
+        return None
+    conjuncts = conjuncts_of(one.args[0])
+    others = conjuncts_of(other.args[0])
+    for condition in conjuncts:
+        negated = negation(condition) if negation(condition) in others else Not(condition)
+        shared = [c for c in conjuncts if c != condition]
+        if negated not in others or not set(shared) <= set(others) or isinstance(condition, Not):
+            continue
+        more = And(*(c for c in others if c != negated and c not in shared))
+        if one.args[1] == other.args[1]:
+            return Where(And(*shared, nodes.Or(condition, more)), one.args[1], S.Zero)
+        return Where(And(*shared), Where(condition, one.args[1], Where(more, other.args[1], S.Zero)), S.Zero)
+    return None
+
+
+def conjuncts_of(condition: Expr) -> tuple[Expr, ...]:
+    """The conditions that it joins by ``and``."""
+    return condition.args if isinstance(condition, And) else (condition,)
+
+
+def negation(condition: Expr) -> Expr:
+    """``b <= a`` for ``a < b``, and so on; both sides are real numbers."""
+    if isinstance(condition, nodes.Lt | nodes.Le):
+        a, b = condition.args
+        return nodes.Le(b, a) if isinstance(condition, nodes.Lt) else nodes.Lt(b, a)
+    return Not(condition)
+
+
+def negated_comparisons(expression: Expr) -> Expr:
+    """``not a < b and c = b <= a and c``: beside other conditions a comparison is read as one."""
+    if not isinstance(expression, And | nodes.Or):
+        return expression
+    return expression.func(
+        *(negation(c.args[0]) if isinstance(c, Not) and isinstance(c.args[0], nodes.Lt | nodes.Le) else c
+          for c in expression.args)
+    )
 
 
 def _opposite(condition: Expr) -> Expr | None:
