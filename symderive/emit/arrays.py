@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from sympy import Expr, S, Symbol
 
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, method
+from symderive.emit.tidy import inlined
 from symderive.lower import plan as p
 from symderive.lower.shapes import ROWS, has_batch, plain
+from symderive.record import record
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.sizes import BATCH_SIZE
 
@@ -29,7 +30,7 @@ class NoArrayFormError(Exception):
     """Array form has no way to say this."""
 
 
-@dataclass(frozen=True)
+@record
 class OneHot(p.Node):
     """``one_hot(t, C)``: 1 at the class id, 0 elsewhere, along a new last axis. Array form alone has it."""
 
@@ -40,7 +41,7 @@ class OneHot(p.Node):
         return (*self.index.shape, self.classes), "real"
 
 
-@dataclass(frozen=True)
+@record
 class Summed(p.Node):
     """An einsum whose operands all have batch axes, which it sums. A plan flattens them first."""
 
@@ -57,6 +58,7 @@ def array_form(plan: p.Plan, target: str | None = None) -> str | None:
     """The lines that compute ``target`` (or else every output); None where array form cannot say it."""
     printer = ArrayPrinter()
     wanted = [target] if target is not None else list(plan.outputs)
+    plan = inlined(plan, wanted)
     try:
         lines = [f"{a.name} = {printer.write(a.value).text}" for a in _needed(plan, wanted)]
     except NoArrayFormError:

@@ -26,6 +26,7 @@ from symderive.emit.torch import TorchPrinter
 from symderive.lower import lower, sizes
 from symderive.lower import plan as p
 from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape
+from symderive.record import record
 from symderive.spec.format import to_text
 
 
@@ -50,7 +51,7 @@ IMPORTS = {
 STANDARD = ("math",)
 
 
-@dataclass(frozen=True)
+@record
 class Op:
     """What a module is made of: the two plans, and what their inputs and outputs are.
 
@@ -250,7 +251,7 @@ def _clean(text: str) -> str:
 
 
 def _function(head: str, doc: Sequence[str], body: Sequence[str]) -> list[str]:
-    shown = [line for d in doc for line in (textwrap.wrap(d, WIDTH - 8) or [""])]
+    shown = [line for d in doc for line in (wrapped(d, WIDTH - 8, "", "") or [""])]
     text = [f'"""{shown[0]}', *shown[1:], '"""'] if len(shown) > 1 else [f'"""{shown[0]}"""']
     return [*_head(head), *(f"    {line}" if line else "" for line in (*text, *body))]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from symderive.lower import plan as p
+from symderive.record import record
 
 _VIEWS = (p.Permute, p.Expand, p.BroadcastTo, p.Slice, p.Cast)
 """Arrangements that cost nothing: not worth a name when what they arrange has one."""
@@ -51,7 +51,7 @@ _STEMS = {
 """What helpers are called, by function, by operation or by class."""
 
 
-@dataclass(frozen=True)
+@record
 class Group:
     """The assignments that compute one equation: its helpers, then itself. ``comment`` is its formula."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from symderive.errors import InternalError
@@ -11,8 +11,33 @@ from symderive.lower import plan as p
 
 def tidy(plan: p.Plan) -> p.Plan:
     """The same plan, every expression rewritten by the rules below."""
+    plan = inlined(plan, plan.outputs)
     assigns = tuple(replace(a, value=tidied(a.value)) for a in plan.assignments)
     return replace(plan, assignments=assigns)
+
+
+def inlined(plan: p.Plan, keep: Iterable[str]) -> p.Plan:
+    """The same plan without helpers that are a view of something named; those with a formula or in ``keep`` stay."""
+    views: dict[str, p.Node] = {}
+    kept: list[p.Assign] = []
+    for assign in plan.assignments:
+        value = _read(assign.value, views)
+        if is_view(value) and not assign.comment and assign.name not in {*keep, *plan.outputs}:
+            views[assign.name] = value
+        else:
+            kept.append(replace(assign, value=value))
+    return replace(plan, assignments=tuple(kept))
+
+
+def is_view(node: p.Node) -> bool:
+    """Whether ``node`` is a transpose of a name, or that with new axes."""
+    return isinstance(node, p.Permute | p.Expand) and (isinstance(node.value, p.Ref) or is_view(node.value))
+
+
+def _read(node: p.Node, views: Mapping[str, p.Node]) -> p.Node:
+    if isinstance(node, p.Ref):
+        return views.get(node.name, node)
+    return p.rebuild(node, lambda child: _read(child, views))
 
 
 def tidied(node: p.Node) -> p.Node:

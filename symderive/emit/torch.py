@@ -16,6 +16,7 @@ from symderive.algebra.nodes import Mod
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, index, is_zero, method
 from symderive.lower import plan as p
+from symderive.lower import shapes
 from symderive.lower.shapes import ROWS, Shape, front, plain
 from symderive.spec.functions import FUNCTIONS
 
@@ -270,7 +271,9 @@ class TorchPrinter(Printer):
         if len(index.shape) != 1 or index.has_batch:
             before, after = plain(node.shape)[:axis], plain(node.shape)[axis + 1 or node.rank :]
             entries = self.extents((*front(node.shape), *before))
-            entries += [fill("{0}.numel()", shown).text, *self.extents(after)]
+            named = index.has_batch or isinstance(index, p.Ref)
+            count = fill("{0}.numel()", shown).text if named else self.size(shapes.count(index.shape))
+            entries += [count, *self.extents(after)]
             source, shown = method(source, "reshape", *entries), method(shown, "flatten")
         return ["index_add", self.axis(node, axis), shown.text, source.text]
 

@@ -10,13 +10,14 @@ import sympy
 from sympy import Rational, S
 
 from symderive.algebra.nodes import FloorDiv, Mod
+from symderive.emit.arrays import array_form
 from symderive.emit.module import Op, write_module
 from symderive.emit.names import identifiers
 from symderive.emit.numbers import Numbers, add, negate, reciprocal, shape_text, subtract
 from symderive.emit.precedence import Text, fill, hug_powers, template
 from symderive.emit.share import Namer, Sharer
 from symderive.emit.statements import broken, comment
-from symderive.emit.tidy import tidied
+from symderive.emit.tidy import inlined, tidied
 from symderive.errors import InternalError
 from symderive.lower import plan as p
 from symderive.spec.sizes import BATCH_SIZE, size
@@ -193,3 +194,13 @@ def test_scalar_factors_move_into_scatters_only_where_they_may():
     assert tidied(uneven) == uneven
     divided = p.Map("div", (s, scatter))
     assert tidied(divided) == divided
+
+
+def test_helpers_that_are_views_are_written_where_they_are_used():
+    x, y = p.Ref("x", (N, K)), p.Ref("y", (N, K))
+    flipped = p.Assign("h", p.Permute(x, (-1, -2)))
+    product = p.Assign("z", p.MatMul(flipped.ref, y))
+    plan = p.Plan("views", (x, y), (flipped, product), ("z",))
+    assert [a.name for a in inlined(plan, ()).assignments] == ["z"]
+    assert [a.name for a in inlined(plan, ("h",)).assignments] == ["h", "z"]
+    assert array_form(plan) == "z = x.T @ y"
