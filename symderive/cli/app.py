@@ -13,6 +13,9 @@ COMMANDS: Mapping[str, str] = {
     "derive": "symderive.cli.derive",
     "check": "symderive.cli.check",
     "emit": "symderive.cli.emit",
+    "report": "symderive.cli.report",
+    "graph": "symderive.cli.graph",
+    "paste": "symderive.cli.paste",
     "new": "symderive.cli.new",
     "list": "symderive.cli.listing",
 }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from symderive.emit.latex_names import verbatim
 from symderive.emit.latex_tex import brackets, cases, is_tall, parentheses, subscript, with_foot
 from symderive.errors import UnsupportedError
+from symderive.record import record
 from symderive.spec.functions import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def level_of(name: str) -> int:
     return LEVELS.get(name, _CALL)
 
 
-@dataclass(frozen=True)
+@record
 class Arguments:
     """The arguments of one call: by parameter, and those of a list that takes any number."""
 

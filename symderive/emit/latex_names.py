@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sympy import Expr
 
+from symderive.record import record
 from symderive.spec.functions import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ ACCENTS = {"hat": "hat", "bar": "bar", "tilde": "tilde", "dot": "dot"}
 _TRAILING_DIGITS = re.compile(r"([A-Za-z]+)(\d+)")
 
 
-@dataclass(frozen=True)
+@record
 class Symbol:
     """A name as LaTeX: ``base`` and the ``mark`` that tells it from others of that base, ``h`` and ``1`` of ``h_1``."""
 
@@ -92,7 +93,7 @@ def verbatim(name: str) -> str:
     return r"\text{" + name.replace("_", r"\_") + "}"
 
 
-@dataclass(frozen=True)
+@record
 class Notation:
     r"""What the names of a derivation mean, and so how they print.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from symderive.record import record
 from symderive.spec.syntax import Binary, Binder, Node, Unary
 
 HOLE = "\0"
 """What a :class:`Hole` prints as: nothing else has it."""
 
 
-@dataclass(frozen=True)
+@record
 class Hole(Node):
     """A place in a tree whose LaTeX is written separately."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+
+from symderive.record import record
 
 
 class Level(IntEnum):
@@ -27,7 +28,7 @@ class Level(IntEnum):
     ATOM = 80
 
 
-@dataclass(frozen=True)
+@record
 class Tex:
     r"""A piece of LaTeX.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
 from symderive.errors import InternalError
+from symderive.record import record
 
 
 class Level(IntEnum):
@@ -35,7 +35,7 @@ class Level(IntEnum):
     ATOM = 13
 
 
-@dataclass(frozen=True)
+@record
 class Text:
     """An expression as text, and how tightly it binds."""
 
@@ -111,7 +111,7 @@ def _operands(node: ast.AST) -> Iterator[tuple[ast.AST, Level]]:
             yield child, Level.ANY
 
 
-@dataclass(frozen=True)
+@record
 class Template:
     """A spelling: ``literals`` around ``holes``, each hole the number of a piece and the level that it asks for."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from symderive.algebra.derive import spec_letters
 from symderive.algebra.program import Derivation, Gradient, Step
@@ -14,12 +14,13 @@ from symderive.emit.latex import array_latex, equation_latex, input_latex, state
 from symderive.emit.latex_lines import aligned, measure
 from symderive.emit.latex_names import Notation
 from symderive.errors import UnsupportedError
+from symderive.record import record
 
 ArrayForms = Mapping[str, str | None]
 """The array form of each gradient by the name of its input: lines of text, or None where it has none."""
 
 
-@dataclass(frozen=True)
+@record
 class Heading:
     """A heading; level 1 is the title."""
 
@@ -27,7 +28,7 @@ class Heading:
     level: int = 2
 
 
-@dataclass(frozen=True)
+@record
 class Prose:
     """A sentence or two; code in it stands between backticks. ``lead`` are the words that it opens with, set bold."""
 
@@ -35,14 +36,14 @@ class Prose:
     lead: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Formula:
     """A displayed formula, in LaTeX."""
 
     latex: str
 
 
-@dataclass(frozen=True)
+@record
 class Code:
     """Source code in Python."""
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from symderive.algebra.nodes import Index
 from symderive.errors import InternalError, UnsupportedError
 from symderive.lower.graph import Graph
 from symderive.lower.plan import Node
 from symderive.lower.shapes import Shape
+from symderive.record import record
 
 Axes = tuple[Index, ...]
 
+_TWO_BATCHES = "an expression pairs batch axes with batch axes; name the axes instead of '...'"
 
-@dataclass(frozen=True)
+
+@record
 class Labelled:
     """An array; ``axes`` names the index that each of its axes runs over, the batch index first."""
 
@@ -23,7 +25,7 @@ class Labelled:
 
     def __post_init__(self) -> None:
         if sum(i.is_batch for i in self.axes) > 1:
-            raise UnsupportedError("an expression pairs batch axes with batch axes; name the axes instead of '...'")
+            raise UnsupportedError(_TWO_BATCHES)
 
     @property
     def batch(self) -> Index | None:
@@ -54,6 +56,8 @@ def joint_axes(parts: Sequence[Axes], hint: Sequence[Index]) -> Axes:
     """The axes of an element-wise operation: in the order of ``hint`` where that has them all, or nothing else decides,
     else in the order of the operands that have them all."""
     union = dict.fromkeys(i for axes in sorted(parts, key=len, reverse=True) for i in axes)
+    if sum(i.is_batch for i in union) > 1:
+        raise UnsupportedError(_TWO_BATCHES)
     full = {axes for axes in parts if len(axes) == len(union)}
     places = {index: n for n, index in enumerate(hint)}
     if len(full) == 1 and (len(parts) == 1 or not union.keys() <= places.keys()):

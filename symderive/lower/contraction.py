@@ -20,7 +20,7 @@ from symderive.lower.integers import in_range, same
 from symderive.lower.mean import divided
 from symderive.lower.order import pair_order
 from symderive.lower.plan import BATCH_SIZE, ROWS
-from symderive.lower.product import Product
+from symderive.lower.product import Product, bare
 from symderive.lower.scan import reduce_axes, running, running_condition
 
 
@@ -78,10 +78,11 @@ def _solved(product: Product, ctx: Lowering) -> Product | None:
 def plain_sum(product: Product, ctx: Lowering) -> Labelled:
     """The sum of a product in which every condition is a mask."""
     bound = set(product.bound)
-    inside = [f for f in product.factors if ctx.free(f) & bound]
-    outside = [f for f in product.factors if not ctx.free(f) & bound]
     masks = [m for m in product.masks if ctx.free(m) & bound]
     guards = [m for m in product.masks if not ctx.free(m) & bound]
+    factors = [bare(f, guards) for f in product.factors]
+    inside = [f for f in factors if ctx.free(f) & bound]
+    outside = [f for f in factors if not ctx.free(f) & bound]
     used = frozenset().union(*(ctx.free(e) for e in (*inside, *masks)))
     number = product.number * Mul(*(i.extent for i in product.bound if i not in used))
     summed = [i for i in product.bound if i in used]
@@ -110,8 +111,9 @@ def _core(
 ) -> tuple[Labelled, Expr]:
     """The sum of factors and masks that all depend on ``bound``, and what is left of the number to multiply with."""
     found = running_condition(masks[0], bound[0]) if len(masks) == 1 and len(bound) == 1 else None
-    if found is not None and factors and all(found[0] not in ctx.free(f) for f in factors):
-        value = _product(factors, ctx)
+    terms = [bare(f, masks) for f in factors]
+    if found is not None and factors and all(found[0] not in ctx.free(f) for f in terms):
+        value = _product(terms, ctx)
         if bound[0] in value.axes:
             return running("sum", value, bound[0], found, ctx), number
     if (known := conv.recognised(factors, masks, bound, ctx)) is not None:
@@ -146,26 +148,44 @@ def _scaled(values: list[Labelled], free: frozenset[Index], number: Expr, ctx: L
 def _groups(factors: list[Expr], masks: list[Expr], ctx: Lowering) -> list[Labelled]:
     """Operands: factors over the same indices are one, a divisor and a mask go to an operand that has their indices."""
     groups: dict[frozenset[Index], list[Expr]] = {}
-    for factor in factors:
-        if not _is_reciprocal(factor):
-            groups.setdefault(ctx.free(factor), []).append(factor)
-    for factor in factors:
-        if _is_reciprocal(factor):
-            home = _home(ctx.free(factor), groups, ctx)
-            groups.setdefault(ctx.free(factor) if home is None else home, []).append(factor)
-    values = {axes: _product(group, ctx) for axes, group in groups.items()}
-    zero = Labelled(ctx.graph.scalar(0))
+    for factor in sorted(factors, key=_is_reciprocal):
+        home = _home(ctx.free(factor), groups, ctx) if _is_reciprocal(factor) else None
+        groups.setdefault(ctx.free(factor) if home is None else home, []).append(factor)
+    by_axes: dict[frozenset[Index], list[Expr]] = {}
     for mask in masks:
-        test, axes = condition(mask, ctx), ctx.free(mask)
-        homes = [a for a in values if axes <= a]
-        chosen = [a for a in homes if not all(isinstance(f, nodes.Access) for f in groups.get(a, ()))]
-        if not chosen and homes:
-            chosen = [min(homes, key=ctx.bulk)]
-        for home in chosen:
-            values[home] = ctx.combine("where", test, values[home], zero)
-        if not chosen:
-            values[axes] = Labelled(ctx.graph.cast(test.node, "real"), test.axes)
-    return list(values.values())
+        by_axes.setdefault(ctx.free(mask), []).append(mask)
+    tests: dict[frozenset[Index], list[Expr]] = {}
+    for axes, some in by_axes.items():
+        for home in _masked_groups(axes, groups, ctx):
+            tests.setdefault(home, []).extend(some)
+    return [_operand(groups[axes], tests.get(axes, []), ctx) for axes in groups]
+
+
+def _masked_groups(
+    axes: frozenset[Index], groups: dict[frozenset[Index], list[Expr]], ctx: Lowering
+) -> list[frozenset[Index]]:
+    """The groups that a mask over ``axes`` is applied to: those that have its axes, or one that is made of smaller ones.
+
+    Of groups that are tensors as they stand, which are taken to be finite, one is enough.
+    """
+    homes = [a for a in groups if axes <= a]
+    computed = [a for a in homes if not all(isinstance(f, nodes.Access) for f in groups[a])]
+    if computed or homes:
+        return computed or [min(homes, key=ctx.bulk)]
+    smaller = [a for a in groups if a <= axes]
+    groups[axes] = [f for a in smaller for f in groups.pop(a)]
+    return [axes]
+
+
+def _operand(factors: list[Expr], masks: list[Expr], ctx: Lowering) -> Labelled:
+    """The product of factors where all masks hold, else 0."""
+    value = _product([bare(f, masks) for f in factors], ctx)
+    if not masks:
+        return value
+    test = reduce(lambda a, b: ctx.combine("and", a, b), (condition(m, ctx) for m in masks))
+    if not factors:
+        return Labelled(ctx.graph.cast(test.node, "real"), test.axes)
+    return ctx.combine("where", test, value, Labelled(ctx.graph.scalar(0)))
 
 
 def _home(axes: frozenset[Index], groups: Collection[frozenset[Index]], ctx: Lowering) -> frozenset[Index] | None:

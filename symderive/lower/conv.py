@@ -7,7 +7,6 @@ free it is the adjoint in the weight, and with a delta ``Eq(i, s h + d r - p)`` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sympy import Expr, Mul, S, floor
 
@@ -19,12 +18,13 @@ from symderive.lower.context import Lowering
 from symderive.lower.delta import Target
 from symderive.lower.integers import affine, same, simplify_size
 from symderive.lower.plan import BATCH_SIZE, ROWS, Window
+from symderive.record import record
 
 _MOST = 3
 """Convolutions have up to this many spatial axes."""
 
 
-@dataclass(frozen=True)
+@record
 class Slide:
     """One spatial axis of ``extent``, read at ``stride * free + dilation * summed + start``."""
 
@@ -72,7 +72,7 @@ def _slides(e: Expr, bound: Sequence[Index], ctx: Lowering) -> list[Slide] | Non
     return slides
 
 
-@dataclass(frozen=True)
+@record
 class _Roles:
     """The axes beside the spatial ones, by the operands that have them; shared ones are kept or summed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sympy import Add, Expr, Mul, S
 
@@ -11,12 +10,13 @@ from symderive.algebra import nodes
 from symderive.algebra.nodes import Access, Clamp, Eq, Index
 from symderive.lower.context import Lowering
 from symderive.lower.integers import same
+from symderive.record import record
 
 _COMPUTED = (Access, Index, nodes.ArgMax, nodes.ArgMin)
 """Places that scatter even where nothing is summed: one entry for each."""
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """``Eq(index, place)``: what is multiplied by it goes to entry ``place`` of the axis ``index``."""
 

@@ -169,4 +169,6 @@ def lower_where(e: nodes.Where, ctx: Lowering) -> Labelled:
             return condition(test, ctx)
         if has_delta(e, ctx):
             return scatter.lower_product((e,), (), ctx)
+    if isinstance(test, nodes.Not) and not isinstance(test.args[0], nodes.Eq):
+        test, a, b = test.args[0], b, a
     return ctx.combine("where", condition(test, ctx), ctx.lower(a), ctx.lower(b))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sympy import Add, Expr, Integer, Max, Mul, S, expand, floor
@@ -19,9 +18,10 @@ from symderive.algebra.nodes import (
     Mod,
     Node,
 )
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Affine:
     """``sum(coefficient * index) + constant``, the coefficients and the constant free of indices."""
 

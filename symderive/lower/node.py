@@ -6,7 +6,6 @@ its dtype from nowhere, so such an operand has to be :class:`Cast` to real first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from sympy import Expr, S
@@ -14,6 +13,7 @@ from sympy import Expr, S
 from symderive.errors import InternalError
 from symderive.lower import shapes
 from symderive.lower.shapes import Shape
+from symderive.record import record
 from symderive.spec.functions import FUNCTIONS
 
 Kind = Literal["real", "integer", "boolean"]
@@ -74,7 +74,7 @@ def member(value: str, known: tuple[str, ...]) -> None:
 # --- leaves
 
 
-@dataclass(frozen=True)
+@record
 class Ref(Node):
     """The value of an input or of an earlier assignment."""
 
@@ -86,7 +86,7 @@ class Ref(Node):
         return self.shape, self.kind
 
 
-@dataclass(frozen=True)
+@record
 class Scalar(Node):
     """A Python number: an expression over sizes, named constants, ``pi``, ``oo``; ``BATCH_SIZE`` is a number here."""
 
@@ -96,7 +96,7 @@ class Scalar(Node):
         return (), "integer" if self.value.is_integer else "real"
 
 
-@dataclass(frozen=True)
+@record
 class Arange(Node):
     """The integers 0, 1, ..., extent - 1."""
 
@@ -106,7 +106,7 @@ class Arange(Node):
         return (self.extent,), "integer"
 
 
-@dataclass(frozen=True)
+@record
 class Full(Node):
     """An array of one number, ``value``, an expression as in :class:`Scalar`; ``of`` is its kind."""
 
@@ -118,7 +118,7 @@ class Full(Node):
         return self.extents, self.of
 
 
-@dataclass(frozen=True)
+@record
 class Eye(Node):
     """The identity matrix."""
 
@@ -131,7 +131,7 @@ class Eye(Node):
 # --- element-wise
 
 
-@dataclass(frozen=True)
+@record
 class Map(Node):
     """``function`` applied entry by entry to arguments that broadcast as in NumPy."""
 
@@ -172,7 +172,7 @@ def _is_power(value: Node) -> bool:
     return isinstance(value, Scalar) and bool(value.value.is_nonnegative)
 
 
-@dataclass(frozen=True)
+@record
 class Cast(Node):
     """The same values as another kind; a truth value is 0 or 1. A real has the dtype of the real inputs."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sympy import Expr, S, floor
 
 from symderive.errors import InternalError
 from symderive.lower import shapes
 from symderive.lower.node import Kind, Node, Ref
 from symderive.lower.shapes import Shape, show
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Permute(Node):
     """The axes behind the batch axes in a new order: axis n of the result is axis ``order[n]`` of ``value``."""
 
@@ -23,7 +22,7 @@ class Permute(Node):
         return shapes.permuted(self.value.shape, self.order), self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Expand(Node):
     """New axes of extent 1, which are the ``axes`` of the result: ``(-1,)`` is ``x[..., None]``."""
 
@@ -34,7 +33,7 @@ class Expand(Node):
         return shapes.expanded(self.value.shape, self.axes), self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Reshape(Node):
     """The entries in row-major order in another shape. ``ROWS`` first flattens the batch axes into one."""
 
@@ -45,7 +44,7 @@ class Reshape(Node):
         return shapes.reshaped(self.value.shape, shapes.sizes(self.to)), self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class BroadcastTo(Node):
     """``value`` seen in a larger shape."""
 
@@ -59,7 +58,7 @@ class BroadcastTo(Node):
         return to, self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Flip(Node):
     """The entries in reverse order along ``axes``."""
 
@@ -71,7 +70,7 @@ class Flip(Node):
         return self.value.shape, self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Roll(Node):
     """``result[i] = value[(i - shift) % extent]`` along ``axis``, as ``np.roll``."""
 
@@ -84,7 +83,7 @@ class Roll(Node):
         return self.value.shape, self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """The entries ``start, start + step, ...`` of an axis, ``length`` of them; ``step`` is positive."""
 
@@ -93,7 +92,7 @@ class Span:
     step: Expr = S.One
 
 
-@dataclass(frozen=True)
+@record
 class At:
     """One entry of an axis, which thereby disappears."""
 
@@ -104,7 +103,7 @@ Item = Span | At | None
 """What is taken of an axis; None is all of it."""
 
 
-@dataclass(frozen=True)
+@record
 class Slice(Node):
     """Part of ``value``: one item for each axis behind the batch axes. The caller sees to it that it is in range."""
 
@@ -123,7 +122,7 @@ class Slice(Node):
         return (*shapes.front(self.value.shape), *kept), self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Place(Node):
     """Zeros of shape ``into`` but for ``result[items] = value``: the adjoint of :class:`Slice`."""
 
@@ -139,7 +138,7 @@ class Place(Node):
         return into, self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Pad(Node):
     """``value`` with ``widths[n] = (before, after)`` entries of ``fill`` around axis n of those behind the batch."""
 
@@ -155,7 +154,7 @@ class Pad(Node):
         return (*shapes.front(self.value.shape), *padded), self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Unfold(Node):
     """Windows of ``size`` entries, ``step`` apart: ``axis`` counts the windows, a new last axis the entries in one."""
 
@@ -170,7 +169,7 @@ class Unfold(Node):
         return (*shape, self.size), self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class Diagonal(Node):
     """The diagonal of the last two axes, which becomes the last one."""
 
@@ -184,7 +183,7 @@ class Diagonal(Node):
         return (*rest, rows), self.value.kind
 
 
-@dataclass(frozen=True)
+@record
 class DiagEmbed(Node):
     """The last axis as the diagonal of two, and zeros elsewhere."""
 

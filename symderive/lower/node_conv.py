@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sympy import Expr, Integer, S
 
 from symderive.errors import InternalError
@@ -11,9 +9,10 @@ from symderive.lower import shapes
 from symderive.lower.node import Kind, Node, Ref
 from symderive.lower.node_reduce import check_real
 from symderive.lower.shapes import Shape, show
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """The geometry of a convolution: one entry a spatial axis, ``groups`` apart."""
 
@@ -34,7 +33,7 @@ class Window:
         return tuple(shapes.conv_extent(*p) for p in parts)
 
 
-@dataclass(frozen=True)
+@record
 class Conv(Node):
     """``F.conv1d``, ``conv2d`` or ``conv3d``: ``value`` [N, C, *space], ``weight`` [O, C / groups, *kernel].
 
@@ -60,7 +59,7 @@ def _space(value: Node, weight: Node, window: Window) -> Shape:
     return window.extents(value.shape[2:], weight.shape[2:])
 
 
-@dataclass(frozen=True)
+@record
 class ConvTranspose(Node):
     """The adjoint of :class:`Conv` in its ``value``: ``source`` [N, O, *out], ``weight`` as there.
 
@@ -79,7 +78,7 @@ class ConvTranspose(Node):
         return shape, "real"
 
 
-@dataclass(frozen=True)
+@record
 class ConvWeight(Node):
     """The adjoint of :class:`Conv` in its ``weight``: ``value`` [N, C, *space], ``source`` [N, O, *out].
 

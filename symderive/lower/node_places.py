@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sympy import S
 
 from symderive.errors import InternalError
 from symderive.lower import shapes
 from symderive.lower.node import Kind, Node
 from symderive.lower.shapes import Shape, show
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Take(Node):
     """Entries at integer arrays, NumPy's ``value[..., t, u, :]``: one array, or None for all, an axis behind the batch.
 
@@ -41,7 +40,7 @@ def _taken(shape: Shape, indices: tuple[Node | None, ...]) -> Shape:
     return (*shapes.front(shape), *extents[: where[0]], *joined, *extents[where[-1] + 1 :])
 
 
-@dataclass(frozen=True)
+@record
 class IndexAdd(Node):
     """``result[..., t, u, :] += source``, repeated places added up: the adjoint of :class:`Take`.
 
@@ -59,7 +58,7 @@ class IndexAdd(Node):
         return into, _scattered_kind(self.source, self.base)
 
 
-@dataclass(frozen=True)
+@record
 class Gather(Node):
     """``result[.., i, ..] = value[.., index[.., i, ..], ..]`` along ``axis``, as ``np.take_along_axis``.
 
@@ -85,7 +84,7 @@ def _gathered(shape: Shape, index: Node, axis: int) -> Shape:
     return index.shape
 
 
-@dataclass(frozen=True)
+@record
 class ScatterAdd(Node):
     """``result[.., index[.., i, ..], ..] += source[.., i, ..]`` along ``axis``: the adjoint of :class:`Gather`.
 

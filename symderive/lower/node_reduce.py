@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from symderive.errors import InternalError
 from symderive.lower import shapes
 from symderive.lower.node import (
@@ -18,9 +16,10 @@ from symderive.lower.node import (
 )
 from symderive.lower.node_arrange import Diagonal
 from symderive.lower.shapes import Shape
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Reduce(Node):
     """``op`` over ``axes``; the batch axes may be among them. ``argmax`` and ``argmin`` take one axis.
 
@@ -52,7 +51,7 @@ def _reduced_kind(op: str, kind: Kind) -> Kind:
     return kind
 
 
-@dataclass(frozen=True)
+@record
 class Scan(Node):
     """The running ``op`` along ``axis``, the entry itself included; ``reverse`` runs from the end."""
 
@@ -67,7 +66,7 @@ class Scan(Node):
         return self.value.shape, _reduced_kind(self.op, self.value.kind)
 
 
-@dataclass(frozen=True)
+@record
 class Normalise(Node):
     """``softmax`` or ``log_softmax`` along ``axis``."""
 
@@ -81,7 +80,7 @@ class Normalise(Node):
         return self.value.shape, _reduced_kind("logsumexp", self.value.kind)
 
 
-@dataclass(frozen=True)
+@record
 class MatMul(Node):
     """``left @ right``, as NumPy has it for vectors, matrices and stacks of matrices."""
 
@@ -93,7 +92,7 @@ class MatMul(Node):
         return shapes.matmul(self.left.shape, self.right.shape), "real"
 
 
-@dataclass(frozen=True)
+@record
 class Einsum(Node):
     """``einsum("...nk,jk->...nj", *operands)``; the batch axes are written ``...`` and are never summed."""
 
@@ -111,7 +110,7 @@ def check_real(what: str, *operands: Node) -> None:
         raise InternalError(f"{what} of something that is no real array")
 
 
-@dataclass(frozen=True)
+@record
 class Matrix(Node):
     """``inv``, ``det`` or ``logdet`` of the square matrices in the last two axes."""
 

@@ -8,7 +8,7 @@ are frozen and compare by meaning; a constructor raises :class:`InternalError` w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from sympy import Expr, Integer, Rational
@@ -56,6 +56,7 @@ from symderive.lower.node_conv import Conv, ConvTranspose, ConvWeight, Window
 from symderive.lower.node_places import Gather, IndexAdd, ScatterAdd, Take
 from symderive.lower.node_reduce import Einsum, MatMul, Matrix, Normalise, Reduce, Scan
 from symderive.lower.shapes import ROWS, Shape
+from symderive.record import record
 from symderive.spec.sizes import BATCH_SIZE
 
 __all__ = [
@@ -121,7 +122,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@record
 class Assign:
     """``name = value``. ``comment`` is its formula in index form; empty for a helper."""
 
@@ -135,7 +136,7 @@ class Assign:
         return Ref(self.name, self.value.shape, self.value.kind)
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """Assignments in order, over ``inputs``; ``constants`` are the values of the symbols of named constants."""
 

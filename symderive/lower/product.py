@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from sympy import Expr, Mul, S
+from sympy import Expr, Mul, Pow, S, exp, log, tan
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
@@ -29,8 +31,7 @@ class Product:
             for factor in e.args:
                 self.add(factor, ctx)
         elif isinstance(e, nodes.Where) and e.args[2] is S.Zero:
-            self.add(e.args[0], ctx)
-            self.add(e.args[1], ctx)
+            self._add_branch(e.args[0], e.args[1], ctx)
         elif isinstance(e, nodes.Stop):
             self.add(e.args[0], ctx)
         elif isinstance(e, nodes.And):
@@ -45,3 +46,52 @@ class Product:
             number, rest = content(e)
             self.number *= number
             self.factors.append(rest)
+
+    def _add_branch(self, test: Expr, e: Expr, ctx: Lowering) -> None:
+        """Multiply by ``where(test, e, 0)``: what may be infinite in e must not count where the test fails."""
+        inner = Product([])
+        inner.add(e, ctx)
+        tests = test.args if isinstance(test, nodes.And) else (test,)
+        guard = nodes.And(*(t for t in tests if not is_delta(t)))
+        self.number *= inner.number
+        self.bound += inner.bound
+        self.add(test, ctx)
+        self.masks += inner.masks
+        self.factors += [guarded(f, guard, ctx) if may_be_infinite(f) else f for f in inner.factors]
+
+
+def is_delta(test: Expr) -> bool:
+    """Whether a condition picks entries by an index, so that no others are computed at all."""
+    return isinstance(test, nodes.Eq) and any(isinstance(a, Index) for a in test.args)
+
+
+def guarded(factor: Expr, guard: Expr, ctx: Lowering) -> Expr:
+    """``where(guard, factor, 0)``; where neither has the other's indices, the guard is that it holds anywhere."""
+    if guard is S.One:
+        return factor
+    own, other = ctx.free(factor), ctx.free(guard)
+    if not (own <= other or other <= own):
+        guard = nodes.Any.over(guard, sorted(other - own, key=lambda i: (i.name, i.level)))
+    return nodes.Where(guard, factor, S.Zero)
+
+
+def bare(factor: Expr, masks: Collection[Expr]) -> Expr:
+    """A factor without its guard, where ``masks`` hold for whatever it is multiplied into."""
+    if not isinstance(factor, nodes.Where) or factor.args[2] is not S.Zero:
+        return factor
+    test = factor.args[0]
+    return factor.args[1] if set(test.args if isinstance(test, nodes.And) else (test,)) <= {*masks} else factor
+
+
+@lru_cache(maxsize=4096)
+def may_be_infinite(e: Expr) -> bool:
+    """Whether an expression of finite tensors may be infinite or undefined: a quotient, a root, a log, an exp."""
+    if isinstance(e, Pow):
+        base, exponent = e.args
+        if not (exponent.is_Integer and exponent.is_nonnegative) and not base.is_extended_positive:
+            return True
+    if isinstance(e, log) and not e.args[0].is_extended_positive:
+        return True
+    if isinstance(e, exp | tan | nodes.LogDet) or (isinstance(e, nodes.Apply) and e.function == "log1p"):
+        return True
+    return any(may_be_infinite(a) for a in e.args if isinstance(a, Expr))

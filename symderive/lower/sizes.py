@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from sympy import Expr, Integer, Poly, S, Symbol
 
 from symderive.lower.shapes import Shape, has_batch, plain
+from symderive.record import record
 from symderive.spec.sizes import BATCH_SIZE
 
 
-@dataclass(frozen=True)
+@record
 class SizeSource:
     """``symbol`` is ``(tensor.shape[axis] - offset) // factor``; axes count from the end.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from symderive.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Heading:
     """A heading; level 1 is the title."""
 
@@ -13,14 +13,14 @@ class Heading:
     level: int = 2
 
 
-@dataclass(frozen=True)
+@record
 class Prose:
     """A sentence or two."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@record
 class Formula:
     """An equation in text form; ``label`` names the form (``index``, ``array``), ``depth`` indents it."""
 
@@ -29,7 +29,7 @@ class Formula:
     depth: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class StepLine:
     """One step of a derivation: its number, the rule's name, what it says, and the equation that it gives."""
 
@@ -39,7 +39,7 @@ class StepLine:
     formula: str
 
 
-@dataclass(frozen=True)
+@record
 class Code:
     """Source code of a language."""
 
@@ -47,7 +47,7 @@ class Code:
     language: str = "python"
 
 
-@dataclass(frozen=True)
+@record
 class Table:
     """Rows of text under column names; without names, a list in columns."""
 
@@ -55,7 +55,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
+@record
 class Listing:
     """Lines that are laid out already; words such as PASS and FAIL stand out."""
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from symderive.record import record
 
 Sizes = Mapping[str, "int | tuple[int, ...]"]
 
 
-@dataclass(frozen=True)
+@record
 class ErrorRow:
     """One gradient in one run: how far the derived code is from autograd and from float64 of the same inputs.
 
@@ -32,7 +34,7 @@ class ErrorRow:
     overflow: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Summary:
     """One gradient in one dtype over all runs."""
 
@@ -92,7 +94,7 @@ def largest(values: Iterable[float]) -> float:
     return math.nan if any(math.isnan(v) for v in known) else max(known, default=0.0)
 
 
-@dataclass(frozen=True)
+@record
 class Kernels:
     """The operators that the two backward passes ran, in order, and whether each was autograd's or the derived one's."""
 
@@ -105,7 +107,7 @@ class Kernels:
         return tuple(dict.fromkeys(k for k in self.derived if k in self.autograd))
 
 
-@dataclass(frozen=True)
+@record
 class Orders:
     """One gradient in float32 summed in two orders, at some of its entries.
 
@@ -123,7 +125,7 @@ class Orders:
     apart: float
 
 
-@dataclass(frozen=True)
+@record
 class Kept:
     """A tensor that is kept for the backward; ``name`` is the tensor of the spec that it is, if it is one.
 
@@ -139,7 +141,7 @@ class Kept:
     shared: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """One node of the autograd graph. ``leaf`` is the input whose ``.grad`` it adds to, ``equation`` the tensor of the
     spec to whose equation it belongs, ``computes`` the same where its value is that tensor, ``inputs`` are positions of
@@ -153,7 +155,7 @@ class Node:
     kept: tuple[Kept, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Graph:
     """What PyTorch recorded: nodes, the node of each output, what was differentiated and at which sizes."""
 
@@ -181,7 +183,7 @@ def extra_bytes(kept: Iterable[Kept]) -> int:
     return sum(k.bytes for k in kept if not k.shared and not k.given)
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """Bytes of tensors alive at once besides the inputs: at most, in the forward and in the whole step."""
 
@@ -191,7 +193,7 @@ class Memory:
     step_derived: int
 
 
-@dataclass(frozen=True)
+@record
 class Overflowed:
     """The forward in a low precision. ``scale`` is what the inputs were multiplied by; ``lost`` is what is not finite.
 
@@ -208,7 +210,7 @@ class Overflowed:
     off: float
 
 
-@dataclass(frozen=True)
+@record
 class Transposed:
     """A matrix passed as its transpose: the error that PyTorch raised, or how far the outputs and gradients came out.
 
@@ -226,7 +228,7 @@ class Transposed:
     gradient_off: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Factor:
     """A constant left out of the forward, and what each gradient became, as a multiple of the true one, if it is one."""
 
@@ -235,7 +237,7 @@ class Factor:
     ratios: Mapping[str, float | None]
 
 
-@dataclass(frozen=True)
+@record
 class Accumulated:
     """``.grad`` after several backward passes without clearing it, as a multiple of one gradient."""
 
@@ -243,7 +245,7 @@ class Accumulated:
     ratios: Mapping[str, float | None]
 
 
-@dataclass(frozen=True)
+@record
 class InPlace:
     """A kept tensor changed between forward and backward: what autograd said, and by how much the derived code is off."""
 
@@ -253,7 +255,7 @@ class InPlace:
     of: float
 
 
-@dataclass(frozen=True)
+@record
 class NotScalar:
     """``backward()`` without an upstream, on an output that is no scalar: what PyTorch said."""
 
@@ -264,7 +266,7 @@ class NotScalar:
 Mistake = Overflowed | Transposed | Factor | Accumulated | InPlace | NotScalar
 
 
-@dataclass(frozen=True)
+@record
 class Setting:
     """What was measured, and with what."""
 
@@ -284,7 +286,7 @@ class Setting:
     time: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Lab:
     """Everything that was measured."""
 

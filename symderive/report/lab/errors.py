@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,13 +17,14 @@ from symderive.check.ops import OpError, Run, TorchOp, run
 from symderive.check.oracle import shape_of
 from symderive.check.subject import Subject
 from symderive.errors import SymderiveError
+from symderive.record import record
 from symderive.report.lab.data import ErrorRow, Kernels, Sizes
 
 TRIES = 12
 """How often a point is drawn anew that is at a kink, or at which the forward is not finite."""
 
 
-@dataclass(frozen=True)
+@record
 class Bench:
     """The op on its table: prepared, with sizes and the seed of its random numbers."""
 

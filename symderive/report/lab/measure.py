@@ -6,7 +6,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,7 +16,8 @@ from symderive.check.devices import DEVICES, DTYPES, LACKING, full_precision, mi
 from symderive.check.ops import OpError
 from symderive.check.prepare import prepare
 from symderive.errors import SpecError, SymderiveError
-from symderive.report.lab.data import ErrorRow, Lab, Memory, Setting, Sizes
+from symderive.record import record
+from symderive.report.lab.data import ErrorRow, Lab, Memory, Setting, Sizes, Summary, summaries
 from symderive.report.lab.errors import Bench, error_rows, kernels
 from symderive.report.lab.graph import autograd_graph, derived_kept
 from symderive.report.lab.memory import measure_memory
@@ -31,7 +31,7 @@ Progress = Callable[[str, int, int], None]
 PACKAGES = ("torch", "numpy", "sympy", "scipy")
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """What to measure."""
 
@@ -85,6 +85,13 @@ def measure(spec: Spec, plan: Plan, progress: Progress | None = None) -> Lab:
         found["mistakes"],
         time.perf_counter() - start,
     )
+
+
+def measure_errors(spec: Spec, plan: Plan, progress: Progress | None = None) -> list[Summary]:
+    """The errors alone, median and maximum over the runs."""
+    bench = bench_for(spec, plan.sizes, plan.seed)
+    with full_precision():
+        return summaries(_rows(bench, plan, _devices(plan.devices)[0], progress or (lambda what, done, total: None)))
 
 
 def _common(dtypes: Sequence[str]) -> str:
