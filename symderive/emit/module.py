@@ -131,54 +131,50 @@ class FunctionPair:
         names = [n for plan in plans for n in (*plan.refs, *plan.constants)]
         names += [s.name for s in symbols if s not in (BATCH_SIZE, ROWS)]
         self.names = identifiers(names, (*RESERVED, *HELPERS))
-        self.constants_used: dict[str, None] = {}
+        inputs = {r.name: r.shape for r in op.forward.inputs}
+        self.front = Body(op.forward, inputs, self.names, self.library)
         tensors = {r.name: r.shape for r in (*op.saved, *(op.backward.refs[u] for u in op.upstreams))}
         self.back = Body(op.backward, tensors, self.names, self.library, op.upstreams[:1])
         self.extra = self.back.missing()
         """Sizes that the backward cannot read off a shape, and which are saved as integers."""
+        self.saved = [self.names[n] for n in (*(r.name for r in op.saved), *(s.name for s in self.extra))]
 
     def forward(self, name: str = "forward") -> list[str]:
         """``def forward(x, W): ... return y, (x, W)``."""
         op = self.op
-        body = Body(op.forward, {r.name: r.shape for r in op.forward.inputs}, self.names, self.library)
         outputs = ", ".join(self.names[o] for o in op.outputs)
         if len(op.outputs) > 1:
             outputs = f"({outputs})"
-        saved = [*(self.names[r.name] for r in op.saved), *(self.names[s.name] for s in self.extra)]
-        lines = body.lines(self.extra)
-        self._note_constants(body)
         parameters = ", ".join(self.names[r.name] for r in op.forward.inputs)
         doc = [
             f"{_listed(op.outputs)}, and what ``backward`` needs.",
             "",
             _signature(op.forward.inputs, [op.forward.refs[o] for o in op.outputs]),
         ]
-        return _function(f"{name}({parameters})", doc, [*lines, f"return {outputs}, {_tuple(saved)}"])
+        return _function(
+            f"{name}({parameters})", doc, [*self.front.lines(self.extra), f"return {outputs}, {_tuple(self.saved)}"]
+        )
 
     def backward(self, name: str = "backward") -> list[str]:
         """``def backward(saved, dy): ... return dx, dW``."""
         op = self.op
-        lines = self.back.lines()
-        self._note_constants(self.back)
-        saved = [*(self.names[r.name] for r in op.saved), *(self.names[s.name] for s in self.extra)]
-        unpack = [f"{_tuple(saved)[1:-1] if len(saved) > 1 else _tuple(saved)} = saved"] if saved else []
+        several = len(self.saved) > 1
+        unpack = [f"{', '.join(self.saved) if several else _tuple(self.saved)} = saved"] if self.saved else []
         gradients = [self.names[o] for o in op.backward.outputs]
         parameters = ", ".join(("saved", *(self.names[u] for u in op.upstreams)))
         given = [op.backward.refs[u] for u in op.upstreams]
-        several = "s" if len(op.upstreams) > 1 else ""
+        plural = "s" if len(op.upstreams) > 1 else ""
         doc = [
-            f"{_listed(op.backward.outputs)}, from what ``forward`` saved and the upstream gradient{several}.",
+            f"{_listed(op.backward.outputs)}, from what ``forward`` saved and the upstream gradient{plural}.",
             "",
             _signature(given, [op.backward.refs[o] for o in op.backward.outputs]),
         ]
         result = f"return {', '.join(gradients)}" if len(gradients) > 1 else f"return {_tuple(gradients)}"
-        return _function(f"{name}({parameters})", doc, [*unpack, *lines, result])
+        return _function(f"{name}({parameters})", doc, [*unpack, *self.back.lines(), result])
 
     def constants(self) -> list[str]:
         """``INPUTS``, ``OUTPUTS``, ``WRT`` and the named constants."""
         op = self.op
-        self.forward()
-        self.backward()
         values = {**op.forward.constants, **op.backward.constants}
         named = {
             "INPUTS": tuple(r.name for r in op.forward.inputs),
@@ -186,11 +182,10 @@ class FunctionPair:
             "WRT": op.wrt,
         }
         lines = [line for key, names in named.items() for line in _names(key, names)]
-        used = [f"{self.names[c]} = {rational(values[c]).text}" for c in self.constants_used]
-        return [*lines, "", *used] if used else lines
-
-    def _note_constants(self, body: Body) -> None:
-        self.constants_used |= dict.fromkeys(s.name for s in body.printer.symbols if s.name in body.plan.constants)
+        symbols = (*self.front.printer.symbols, *self.back.printer.symbols)
+        used = dict.fromkeys(s.name for s in symbols if s.name in values)
+        defined = [f"{self.names[c]} = {rational(values[c]).text}" for c in used]
+        return [*lines, "", *defined] if defined else lines
 
 
 class Body:

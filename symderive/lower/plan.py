@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, replace
+from functools import cached_property
 from typing import Any
 
 from sympy import Expr, Integer, Rational
@@ -158,7 +159,7 @@ class Plan:
         if missing := [o for o in self.outputs if o not in known]:
             raise InternalError(f"outputs {missing} are not defined")
 
-    @property
+    @cached_property
     def refs(self) -> dict[str, Ref]:
         """Every input and assignment by its name."""
         return {r.name: r for r in self.inputs} | {a.name: a.ref for a in self.assignments}
