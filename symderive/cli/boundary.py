@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ UNUSABLE, FAULT, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status. Standard output is flushed, so that a full disk is noticed."""
+    gc.disable()  # importing SymPy allocates much and frees nothing; progress() turns it on for long work
     from symderive.cli.app import app
 
     def run() -> int:

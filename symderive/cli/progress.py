@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ ERASE = "\r\x1b[K"
 @contextmanager
 def progress(single: bool = False) -> Iterator[Callable[[Event], None]]:
     """Something to call with each event. With a ``single`` spec, nothing is said where nobody is looking."""
+    gc.enable()  # the boundary turned it off for start-up; long work needs it
     if sys.stderr.isatty():
         try:
             yield _rewriting

@@ -9,6 +9,7 @@ from sympy import Expr
 from symderive.algebra.rules.branches import (
     certain_condition,
     common_factor_of_branches,
+    function_of_number,
     into_branch,
     merge_branches,
     named_branch,
@@ -55,6 +56,7 @@ STABLE: tuple[Rule, ...] = (
     one_exponential,
     logistic,
     sign_of_number,
+    function_of_number,
 )
 """What makes an expression safe to compute, whatever it was written as."""
 

@@ -12,6 +12,7 @@ from symderive.algebra.bounds import always, in_range
 from symderive.algebra.nodes import Access, And, Eq, Not, Where
 from symderive.algebra.rules.sums import is_finite
 from symderive.algebra.terms import factors
+from symderive.spec.functions import FUNCTIONS
 
 
 def whole_quotient(expression: Expr) -> Expr:
@@ -221,6 +222,28 @@ def sign_of_number(expression: Expr) -> Expr:
     if isinstance(expression, sympy.sign):
         return nodes.Apply("sign", expression.args[0])
     return expression
+
+
+def function_of_number(expression: Expr) -> Expr:
+    """A function of the table at a number is what its definition gives there."""
+    if isinstance(expression, nodes.Apply) and all(a.is_number for a in expression.arguments):
+        from symderive.algebra.adjoint import definition
+
+        row = FUNCTIONS[expression.function]
+        if row.definition:
+            given = dict(zip(map(Access, row.parameters), expression.arguments, strict=True))
+            return rebuilt(definition(expression.function), given)
+    return expression
+
+
+def rebuilt(expression: Expr, given: dict[Expr, Expr]) -> Expr:
+    """The expression with values put in, conditions decided and functions inside it worked out."""
+    if expression in given:
+        return given[expression]
+    if not expression.args or isinstance(expression, Access):
+        return expression
+    args = (rebuilt(a, given) if isinstance(a, Expr) else a for a in expression.args)
+    return function_of_number(expression.func(*args))
 
 
 def named_branch(expression: Expr) -> Expr:
