@@ -211,7 +211,9 @@ def _pad(r: _Reading, forms: dict[Index, Affine]) -> None:
         assert form.greatest is not None
         before = positive_part(-form.least)
         reach = form.greatest - (label.extent - 1)
-        after = before if before is not S.Zero and at_least(before, reach) else positive_part(reach)
+        after = positive_part(reach)
+        if not after.is_Atom and at_least(before, reach):
+            after = before
         if before is S.Zero and after is S.Zero:
             continue
         widths[label] = before, after

@@ -164,7 +164,7 @@ def _groups(factors: list[Expr], masks: list[Expr], ctx: Lowering) -> list[Label
 def _masked_groups(
     axes: frozenset[Index], groups: dict[frozenset[Index], list[Expr]], ctx: Lowering
 ) -> list[frozenset[Index]]:
-    """The groups that a mask over ``axes`` is applied to: those that have its axes, or one that is made of smaller ones.
+    """The groups that a mask over ``axes`` is applied to: those that have its axes, or one made of smaller ones.
 
     Of groups that are tensors as they stand, which are taken to be finite, one is enough.
     """
