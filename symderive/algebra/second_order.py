@@ -1,0 +1,225 @@
+"""What an op needs beyond its gradient to be differentiated again, in reverse and in forward mode.
+
+The backward B of an op is a function of the upstreams and of what the forward saved, S. Its own derivative takes
+the tensors in S as they are: those that are inputs or outputs of the op have a derivative already, and those that are
+intermediate are made outputs of the op, so that a change of S reaches the inputs through the op once more. Nothing is
+taken for a constant, and nothing is saved for it either.
+
+For an op with inputs x, outputs y and intermediate tensors c in S this gives
+
+* ``backward``: dx from dy, S;
+* ``through``: dx from dc, S, which only a second derivative reads;
+* ``tangents``: y_t and c_t from x_t, S;
+* ``second``: dS and dgrad_y from the upstream dgrad_x of ``grad_x = B(S, grad_y)``;
+* ``backward_tangents``: grad_x_t from S_t and grad_y_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sympy import S as SYMPY
+from sympy.core.symbol import Str
+
+from symderive.algebra.derive import Sweep, derive, spec_letters
+from symderive.algebra.forward import prune
+from symderive.algebra.forward_mode import Tangents, tangent_names, tangents
+from symderive.algebra.inline import inline_adjoints
+from symderive.algebra.letters import Letters
+from symderive.algebra.nodes import Access
+from symderive.algebra.program import Derivation, Equation, Program
+from symderive.algebra.terms import tensors
+from symderive.errors import InternalError
+from symderive.spec import model
+
+CONSTRAINTS = frozenset(("binary", "one_hot", "simplex", "symmetric", "spd"))
+"""Assumptions that hold on a set without an interior: a formula that uses one is not the gradient beside that set."""
+
+PREFIX = "grad_"
+
+
+@dataclass(frozen=True)
+class Differentiable:
+    """An op with the programs of the module's docstring. ``saved`` is S, ``carried`` are its intermediate tensors."""
+
+    derivation: Derivation
+    saved: tuple[str, ...]
+    carried: tuple[str, ...]
+    forward: Program
+    backward: Program
+    through: Program | None
+    tangents: Tangents
+    second: Program
+    backward_tangents: Tangents
+    renamed: Mapping[str, str]
+    """What tensors of ``backward`` are called in ``second`` and ``backward_tangents``: ``dx`` is ``grad_x``."""
+
+    @property
+    def spec(self) -> model.Spec:
+        """What was derived."""
+        return self.derivation.spec
+
+
+def differentiable(spec: model.Spec) -> Differentiable:
+    """The programs of an op that can be differentiated twice."""
+    spec = unconstrained(spec)
+    derivation = derive(spec)
+    inputs = [i.name for i in spec.inputs]
+    carried = tuple(s for s in derivation.saved if s not in inputs and s not in spec.outputs)
+    saved, carried, through = _through(spec, derivation, carried)
+    wanted = (*spec.outputs, *carried)
+    forward = replace(prune(_forward(derivation, through), set(wanted)), outputs=wanted)
+    backward = replace(derivation.backward, inputs=_read(derivation.backward, derivation.upstreams, forward))
+    renamed = _grad_names(derivation, backward)
+    own = rename(backward, renamed)
+    moving = tangent_names(spec.wrt, forward)
+    given = tuple(i.name for i in own.inputs)
+    wrt = tuple(n for n in given if n in moving or n in renamed.values())
+    return Differentiable(
+        derivation,
+        saved,
+        carried,
+        forward,
+        backward,
+        None if through is None else _nonzero(through.backward),
+        _tangents_reading(derivation, forward, saved),
+        _second(own, wrt),
+        _computed_again(tangents(own, wrt, own.outputs, Letters(own)), own),
+        renamed,
+    )
+
+
+def unconstrained(spec: model.Spec) -> model.Spec:
+    """The spec without the constraints that its differentiated inputs have: an op's gradient holds everywhere."""
+    free = (
+        replace(i, assume=tuple(a for a in i.assume if a not in CONSTRAINTS)) if i.name in spec.wrt else i
+        for i in spec.inputs
+    )
+    return replace(spec, inputs=tuple(free))
+
+
+def rename(program: Program, names: Mapping[str, str]) -> Program:
+    """The program with other names for some tensors."""
+    mapping = {Str(old): Str(new) for old, new in names.items()}
+
+    def changed(equation: Equation) -> Equation:
+        found = [a for a in equation.right.atoms(Access) if a.args[0] in mapping]
+        entries = {a: Access(mapping[a.args[0]], *a.indices) for a in found}
+        right = equation.right.xreplace(entries)
+        return Equation(names.get(equation.tensor, equation.tensor), equation.indices, right)
+
+    return replace(
+        program,
+        inputs=tuple(replace(i, name=names.get(i.name, i.name)) for i in program.inputs),
+        equations=tuple(map(changed, program.equations)),
+        outputs=tuple(names.get(o, o) for o in program.outputs),
+    )
+
+
+def _forward(derivation: Derivation, through: Derivation | None) -> Program:
+    """The forward, with the equations of everything that is saved."""
+    if through is None:
+        return derivation.forward
+    known = {e.tensor for e in derivation.forward.equations}
+    more = [e for e in through.forward.equations if e.tensor not in known]
+    return replace(derivation.forward, equations=(*derivation.forward.equations, *more))
+
+
+def _through(
+    spec: model.Spec, derivation: Derivation, carried: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], Derivation | None]:
+    """What is saved, its intermediate tensors, and their derivation: it saves the same, or else more is saved."""
+    saved = derivation.saved
+    if not carried:
+        return saved, carried, None
+    for _ in range(len(spec.equations) + 1):
+        through = derive(replace(spec, outputs=carried))
+        more = [s for s in through.saved if s not in saved]
+        if not more:
+            return saved, carried, through
+        saved = (*saved, *more)
+        inputs = [i.name for i in spec.inputs]
+        carried = tuple(s for s in saved if s not in inputs and s not in spec.outputs)
+    raise InternalError(f"no set of tensors of {spec.name} is closed under differentiation")
+
+
+def _grad_names(derivation: Derivation, backward: Program) -> dict[str, str]:
+    """``dx`` is called ``grad_x`` where it is differentiated itself."""
+    own = [*derivation.upstreams, *(e.tensor for e in backward.equations)]
+    own = [d for d in own if d not in derivation.spec.shapes]
+    taken = {*derivation.spec.shapes, *derivation.spec.constants, *derivation.spec.sizes}
+    prefix = PREFIX
+    while taken & {prefix + d.removeprefix("d") for d in own}:
+        prefix = f"{prefix[:-1]}ient_" if prefix == PREFIX else f"{prefix}_"
+    return {d: prefix + d.removeprefix("d") for d in own}
+
+
+def _read(program: Program, first: Iterable[str], forward: Program) -> tuple[model.Input, ...]:
+    """The inputs ``first`` and those that the equations read."""
+    read = set().union(*(tensors(e.right) for e in program.equations))
+    return tuple(i for i in program.inputs if i.name in read or i.name in set(first))
+
+
+def _nonzero(program: Program) -> Program:
+    """The program without outputs that are identically zero, and without what only those need."""
+    zero = {e.tensor for e in program.equations if e.right is SYMPY.Zero}
+    outputs = tuple(o for o in program.outputs if o not in zero)
+    return prune(replace(program, outputs=outputs), set(outputs))
+
+
+def _second(own: Program, wrt: tuple[str, ...]) -> Program:
+    """The gradients of a backward by ``wrt``; what it computes on the way is computed again."""
+    sweep = Sweep(own, wrt, Letters(own, taken=[f"d{t}" for t in own.shapes]))
+    story = inline_adjoints(sweep.run(), sweep.knowledge, wrt)
+    upstreams = tuple(model.Input(u, own.shapes[o]) for u, o in zip(sweep.upstreams, own.outputs, strict=True))
+    gradients = Program(
+        f"{own.name}_grad", (*upstreams, *own.inputs), tuple(story.equations), tuple(f"d{w}" for w in wrt)
+    )
+    gradients = replace(gradients, sizes=own.sizes, constants=own.constants)
+    return _nonzero(_with_equations(gradients, own))
+
+
+def _with_equations(program: Program, own: Program) -> Program:
+    """The program, preceded by the equations of the tensors of ``own`` that it reads."""
+    read = set().union(*(tensors(e.right) for e in program.equations))
+    again = prune(own, read).equations
+    return replace(program, equations=(*again, *program.equations))
+
+
+def _computed_again(found: Tangents, own: Program) -> Tangents:
+    given = [i for i in found.program.inputs if i.name in found.given]
+    program = _with_equations(replace(found.program, inputs=(*given, *own.inputs)), own)
+    return replace(found, program=program)
+
+
+def _tangents_reading(derivation: Derivation, forward: Program, saved: tuple[str, ...]) -> Tangents:
+    """Tangents that read only what is saved.
+
+    Where the forward sweep reads more, the reverse sweep's result is transposed instead: ``dx = J.T dy`` is linear in
+    dy, and its gradient by dy for the upstream x_t is ``J x_t = y_t``.
+    """
+    spec = derivation.spec
+    letters = spec_letters(spec, forward)
+    found = tangents(forward, spec.wrt, forward.outputs, letters)
+    if {i.name for i in found.program.inputs} <= {*saved, *found.given}:
+        return found
+    whole = derive(replace(spec, outputs=forward.outputs))
+    if not set(whole.saved) <= set(saved):
+        raise InternalError(f"the tangents of {spec.name} need more than what is saved")
+    return Tangents(_transposed(whole, found.names), found.names, found.given)
+
+
+def _transposed(whole: Derivation, names: Mapping[str, str]) -> Program:
+    own = whole.backward
+    moved = tuple(o for o in whole.spec.outputs if o in names)
+    sweep = Sweep(own, tuple(f"d{o}" for o in moved), Letters(own, taken=[f"d{t}" for t in own.shapes]))
+    story = inline_adjoints(sweep.run(), sweep.knowledge, sweep.wrt)
+    given = tuple(model.Input(u, own.shapes[o]) for u, o in zip(sweep.upstreams, own.outputs, strict=True))
+    saved = tuple(i for i in own.inputs if i.name not in whole.upstreams)
+    program = Program(own.name, (*given, *saved), tuple(story.equations), tuple(f"dd{o}" for o in moved))
+    program = _with_equations(replace(program, sizes=own.sizes, constants=own.constants), own)
+    program = prune(program, set(program.outputs))
+    renamed = {f"dd{w}": names[w] for w in whole.spec.wrt} | {f"dd{o}": names[o] for o in moved}
+    rest = {e.tensor: e.tensor.removeprefix("d") + "_d" for e in program.equations if e.tensor.startswith("dd")}
+    return rename(program, {**rest, **renamed})
