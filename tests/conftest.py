@@ -6,6 +6,8 @@ import pytest
 
 from tests.golden_files import Golden
 
+collect_ignore_glob = ["*.yaml"]  # fixtures; the package's own plugin would take them for tests
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files with what is printed now")

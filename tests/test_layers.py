@@ -18,6 +18,7 @@ HEIGHT = {name: height for height, name in enumerate(LAYERS)} | {
     "api": LAYERS.index("check") + 0.5,  # the pipeline, which reports and commands are about
     "__init__": LAYERS.index("check") + 0.6,
     "__main__": LAYERS.index("cli") + 1,
+    "pytest_plugin": LAYERS.index("cli"),  # another way to run the checks
 }
 TORCH = ("check", "report")
 """The layers that may import torch."""

@@ -67,6 +67,12 @@ def _floor(rows: Sequence[ErrorRow]) -> float:
     return 10.0 ** (math.floor(math.log10(min(seen, default=1e-16))) - 2)
 
 
+def _ceiling(rows: Sequence[ErrorRow]) -> float:
+    """Three times the largest error or bound."""
+    seen = [v for r in rows for v in (r.autograd, r.float64, r.bound) if v and math.isfinite(v)]
+    return 3 * max(seen, default=1.0)
+
+
 def _dots(
     panel: Any,
     rows: Sequence[ErrorRow],
@@ -87,8 +93,13 @@ def _dots(
                     ys.append(y or floor)
         panel.scatter(xs, ys, s=11, alpha=0.65, linewidths=0, color=COLOURS[g % len(COLOURS)], label=gradient)
     panel.axhspan(floor / 4, floor * 4, color="0.93", zorder=0)
-    panel.annotate("exactly 0", (0.005, floor), xycoords=("axes fraction", "data"), fontsize=7, va="center", color="0.4")
-    panel.set_ylim(bottom=floor / 4)
+    panel.annotate(
+        "exactly 0", (0.995, floor * 3.4), xycoords=("axes fraction", "data"), fontsize=7, ha="right", va="top", color="0.4"
+    )
+    panel.set_ylim(floor / 4, _ceiling(rows))
+    ticks = [t for t in panel.get_yticks() if floor * 4 < t <= _ceiling(rows)]
+    panel.set_yticks(ticks)
+    panel.minorticks_off()
     panel.set_xlim(-0.6, len(groups) - 0.4)
     panel.set_xticks(range(len(groups)), [t if d == "cpu" else f"{t}\n{d}" for d, t in groups])
     panel.grid(axis="y", alpha=0.25, linewidth=0.5)

@@ -16,7 +16,9 @@ def number(value: float) -> str:
         return "inf" if value > 0 else "-inf"
     if value == 0:
         return "0"
-    return f"{value:.2g}" if 1e-2 <= abs(value) < 1e4 else f"{value:.1e}"
+    if 100 <= abs(value) < 1e5:
+        return f"{value:.0f}"
+    return f"{value:.2g}" if 1e-2 <= abs(value) < 100 else f"{value:.1e}"
 
 
 def amount(count: int) -> str:

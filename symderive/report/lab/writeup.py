@@ -59,10 +59,12 @@ def _results(derivation: Derivation) -> Iterator[str]:
     lines += [g.array or g.index for g in derivation]
     yield "In array form, as it can be pasted into code or back into a spec as claims:"
     yield "```python\n" + "\n".join(line for line in lines if line) + "\n```"
-    yield "In index form, and as formulas:"
+    yield "In index form, and both as formulas:"
     yield "```\n" + "\n".join(derivation.equations()) + "\n```"
     for gradient in derivation:
         yield f"$$\n{gradient.latex()}\n$$"
+        if gradient.array is not None:
+            yield f"$$\n{gradient.latex('array')}\n$$"
     yield "The steps that lead there are at the end, under [The derivation](#the-derivation); the code is `derived.py`."
 
 
