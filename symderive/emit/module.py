@@ -87,12 +87,13 @@ def op_of(derivation: Derivation, forward: p.Plan, backward: p.Plan) -> Op:
     if any(r.name not in forward.refs for r in backward.inputs if r.name not in derivation.upstreams):
         saved = tuple(s for s in derivation.saved if s not in derivation.forward.outputs)
         forward = lower(replace(derivation.forward, outputs=(*derivation.forward.outputs, *saved)))
-    forward = _explained(forward, derivation.forward, letters)
-    backward = _explained(backward, derivation.backward, letters)
+    forward = explained(forward, derivation.forward, letters)
+    backward = explained(backward, derivation.backward, letters)
     return Op(spec.name, spec.title, spec.outputs, spec.wrt, derivation.upstreams, forward, backward)
 
 
-def _explained(plan: p.Plan, program: Program, letters: Letters) -> p.Plan:
+def explained(plan: p.Plan, program: Program, letters: Letters) -> p.Plan:
+    """The plan with the formula of each equation of its program as a comment."""
     formulas = {e.tensor: to_text(statement(e, letters)) for e in program.equations}
     assigns = (replace(a, comment=a.comment or formulas.get(a.name, "")) for a in plan.assignments)
     return replace(plan, assignments=tuple(assigns))
@@ -106,14 +107,14 @@ def write_module(op: Op, library: str = "torch") -> str:
         functions = [*needed("\n".join(functions)), *functions]
     body = "\n\n\n".join(("\n".join(pair.constants()), *functions))
     head = ["\n".join(_docstring(op))]
-    if _AMBIGUOUS & set(pair.names.values()):
+    if AMBIGUOUS & set(pair.names.values()):
         head.append("# ruff: noqa: E741")
     if imports := import_lines(body):
         head.append("\n".join(imports))
     return "\n\n".join([*head, body]) + "\n"
 
 
-_AMBIGUOUS = {"I", "O", "l"}
+AMBIGUOUS = {"I", "O", "l"}
 """Names that a linter takes for digits; mathematics has them."""
 
 
@@ -147,9 +148,9 @@ class FunctionPair:
             outputs = f"({outputs})"
         parameters = ", ".join(self.names[r.name] for r in op.forward.inputs)
         doc = [
-            f"{_listed(op.outputs)}, and what ``backward`` needs.",
+            f"{listed(op.outputs)}, and what ``backward`` needs.",
             "",
-            _signature(op.forward.inputs, [op.forward.refs[o] for o in op.outputs]),
+            signature(op.forward.inputs, [op.forward.refs[o] for o in op.outputs]),
         ]
         return _function(
             f"{name}({parameters})", doc, [*self.front.lines(self.extra), f"return {outputs}, {_tuple(self.saved)}"]
@@ -165,9 +166,9 @@ class FunctionPair:
         given = [op.backward.refs[u] for u in op.upstreams]
         plural = "s" if len(op.upstreams) > 1 else ""
         doc = [
-            f"{_listed(op.backward.outputs)}, from what ``forward`` saved and the upstream gradient{plural}.",
+            f"{listed(op.backward.outputs)}, from what ``forward`` saved and the upstream gradient{plural}.",
             "",
-            _signature(given, [op.backward.refs[o] for o in op.backward.outputs]),
+            signature(given, [op.backward.refs[o] for o in op.backward.outputs]),
         ]
         result = f"return {', '.join(gradients)}" if len(gradients) > 1 else f"return {_tuple(gradients)}"
         return _function(f"{name}({parameters})", doc, [*unpack, *self.back.lines(), result])
@@ -181,7 +182,7 @@ class FunctionPair:
             "OUTPUTS": op.outputs,
             "WRT": op.wrt,
         }
-        lines = [line for key, names in named.items() for line in _names(key, names)]
+        lines = [line for key, names in named.items() for line in names_line(key, names)]
         symbols = (*self.front.printer.symbols, *self.back.printer.symbols)
         used = dict.fromkeys(s.name for s in symbols if s.name in values)
         defined = [f"{self.names[c]} = {rational(values[c]).text}" for c in used]
@@ -204,8 +205,11 @@ class Body:
         first = names[next(iter(tensors), "")] if tensors and not real else ""
         self.printer = library(names, names[real[0]] if real else "like", first)
         self.reader = SizeReader(tensors, self.printer)
-        taken = (*RESERVED, *HELPERS, *names.values(), *names)
-        self.statements = Writer(tidy(plan), self.printer, Namer(taken)).lines()
+        self.statements = self.write(tidy(plan), (*RESERVED, *HELPERS, *names.values(), *names))
+
+    def write(self, plan: p.Plan, taken: Iterable[str]) -> list[str]:
+        """The statements of a plan; ``taken`` are names that helpers may not have."""
+        return Writer(plan, self.printer, Namer(taken)).lines()
 
     def needed(self) -> list[Symbol]:
         """The sizes that the statements mention."""
@@ -230,16 +234,16 @@ def import_lines(code: str) -> list[str]:
 
 def _docstring(op: Op) -> list[str]:
     title = f"{op.name}: {op.title}" if op.title else op.name
-    lines = [*textwrap.wrap(_clean(title).rstrip(".") + ".", WIDTH - 3)]
-    for heading, plan in (("Forward", op.forward), (f"Backward, from {_listed(op.upstreams)}", op.backward)):
+    lines = [*textwrap.wrap(cleaned(title).rstrip(".") + ".", WIDTH - 3)]
+    for heading, plan in (("Forward", op.forward), (f"Backward, from {listed(op.upstreams)}", op.backward)):
         formulas = [f for a in plan.assignments for f in a.comment.splitlines()]
         if formulas:
             lines += ["", f"{heading}:", ""]
-            lines += [line for f in formulas for line in wrapped(_clean(f), WIDTH, " " * 4, " " * 8)]
+            lines += [line for f in formulas for line in wrapped(cleaned(f), WIDTH, " " * 4, " " * 8)]
     return [f'"""{lines[0]}', *lines[1:], '"""'] if len(lines) > 1 else [f'"""{lines[0]}"""']
 
 
-def _clean(text: str) -> str:
+def cleaned(text: str) -> str:
     """``text`` without anything that would end a docstring or escape in it."""
     printable = "".join(c if c.isprintable() else " " for c in text)
     return printable.replace("\\", "/").replace('"', "'")
@@ -262,7 +266,7 @@ def _head(head: str) -> list[str]:
     ]
 
 
-def _names(key: str, names: Sequence[str]) -> list[str]:
+def names_line(key: str, names: Sequence[str]) -> list[str]:
     """``INPUTS = ("x", "W")``."""
     quoted = [f'"{n}"' for n in names]
     line = f"{key} = {_tuple(quoted)}"
@@ -273,11 +277,12 @@ def _tuple(items: Sequence[str]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """``x, y and z``."""
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1] if names else "") if part)
 
 
-def _signature(given: Iterable[p.Ref], made: Iterable[p.Ref]) -> str:
+def signature(given: Iterable[p.Ref], made: Iterable[p.Ref]) -> str:
     """``x [N, K], W [J, K] -> y [N, J]``."""
     left, right = (", ".join(f"{r.name} {shape_text(r.shape)}" for r in refs) for refs in (given, made))
     return f"{left} -> {right}"
