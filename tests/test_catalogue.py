@@ -10,7 +10,13 @@ import symderive
 from symderive.catalogue import catalogue
 
 NAMES = [p.stem for p in catalogue()]
-BATCHED = {"softmax", "log_softmax", "relu", "gelu", "layer_norm", "rms_norm", "sigmoid_bce"}
+BATCHED = set(
+    """
+    softmax log_softmax relu gelu layer_norm rms_norm sigmoid_bce leaky_relu elu selu celu gelu_tanh silu mish
+    softplus softsign hardtanh relu6 hardsigmoid hardswish softshrink hardshrink tanhshrink sigmoid tanh log_sigmoid
+    glu
+    """.split()  # noqa: SIM905
+)
 """What PyTorch applies along the last axes of any tensor."""
 
 TEXTBOOK = {

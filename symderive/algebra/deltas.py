@@ -151,7 +151,7 @@ def _is_said(guard: Expr, body: Expr) -> bool:
         return False
     position = _guarded_position(guard)
     accesses = [f.args[0] for f in factors(body) if isinstance(f, Pad) and f.args[1] is S.Zero]
-    safe = not any(isinstance(p, Pow) and p.atoms(Pad) for p in body.atoms(Pow))
+    safe = all(p.exp.is_positive for p in body.atoms(Pow) if p.atoms(Pad))
     return safe and any(position in a.indices for a in accesses)
 
 

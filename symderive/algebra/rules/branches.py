@@ -157,8 +157,10 @@ def negated_comparisons(expression: Expr) -> Expr:
     if not isinstance(expression, And | nodes.Or):
         return expression
     return expression.func(
-        *(negation(c.args[0]) if isinstance(c, Not) and isinstance(c.args[0], nodes.Lt | nodes.Le) else c
-          for c in expression.args)
+        *(
+            negation(c.args[0]) if isinstance(c, Not) and isinstance(c.args[0], nodes.Lt | nodes.Le) else c
+            for c in expression.args
+        )
     )
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from sympy import Add, Expr, Mul, Pow, S
+from sympy import Add, Expr, Mul, Pow
 
 from symderive.algebra import nodes
 from symderive.algebra.terms import cost, terms
 
 
 def value_times_sign(expression: Expr) -> Expr:
-    """``x sign(x) = abs(x)``."""
+    """``x sign(x) = abs(x)``, ``abs(x) sign(x) = x``."""
     if not expression.is_Mul:
         return expression
-    parts = list(expression.args)
-    for sign in [f for f in parts if isinstance(f, nodes.Apply) and f.function == "sign"]:
+    for sign in [f for f in expression.args if isinstance(f, nodes.Apply) and f.function == "sign"]:
         (value,) = sign.arguments
-        if value in parts:
-            parts.remove(value)
-            parts[parts.index(sign)] = nodes.Apply("abs", value)
-    return Mul(*parts) if len(parts) < len(expression.args) else expression
+        size = nodes.Apply("abs", value)
+        for known, product in ((value, size), (size, value)):
+            for factor in expression.args:
+                base, exponent = factor.as_base_exp()
+                if base == known and exponent.is_Integer and exponent > 0:
+                    rest = (f for f in expression.args if f not in (sign, factor))
+                    return value_times_sign(Mul(*rest, product, known ** (exponent - 1)))
+    return expression
 
 
 def complement_of_quotient(expression: Expr) -> Expr:
@@ -26,9 +29,11 @@ def complement_of_quotient(expression: Expr) -> Expr:
     if not expression.is_Add or len(expression.args) != 2:
         return expression
     for whole, part in (expression.args, expression.args[::-1]):
-        for below in [f for f in Mul.make_args(part) if isinstance(f, Pow) and f.base.is_Add and f.exp is S.NegativeOne]:
-            numerator = part / below
-            left = Add(*(whole * t for t in terms(below.base)), numerator)
+        for below in [f for f in Mul.make_args(part) if isinstance(f, Pow) and f.base.is_Add and f.exp.is_Integer]:
+            rest = whole / below / below.base
+            if below.exp > 0 or below.base in (f.base for f in Mul.make_args(rest) if isinstance(f, Pow)):
+                continue
+            left = Add(part / below, *(rest * t for t in terms(below.base)))
             if cost(left * below) < cost(expression):
                 return left * below
     return expression
