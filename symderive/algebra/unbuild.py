@@ -365,14 +365,19 @@ def _order(op: str, flipped: str) -> Callable[[Writer, Expr], Node]:
 
 
 def _equality(writer: Writer, expression: Expr) -> Node:
-    a, b = sorted(expression.args, key=lambda e: 2 * e.is_number + isinstance(e, Index))
-    return syntax.Compare(("==",), (writer.write(a), writer.write(b)))
+    return _compared("==", writer, expression)
+
+
+def _compared(op: str, writer: Writer, expression: Expr) -> Node:
+    """What is read from tensors first, then constants and indices, numbers last."""
+    rank = [(e, (not e.atoms(Access), e.is_number, isinstance(e, Index))) for e in expression.args]
+    return syntax.Compare((op,), tuple(writer.write(e) for e, _ in sorted(rank, key=lambda pair: pair[1])))
 
 
 def _negation(writer: Writer, expression: Expr) -> Node:
     inner = expression.args[0]
     if isinstance(inner, Eq):
-        return syntax.Compare(("!=",), tuple(writer.write(a) for a in inner.args))
+        return _compared("!=", writer, inner)
     if isinstance(inner, nodes.Lt | nodes.Le):
         a, b = inner.args
         return writer.condition(nodes.Le(b, a) if isinstance(inner, nodes.Lt) else nodes.Lt(b, a))

@@ -108,6 +108,8 @@ def _out_of_where(body: Expr, indices: tuple[Index, ...]) -> tuple[Expr, list[Ex
 def is_finite(factor: Expr) -> bool:
     """Whether it is polynomial in tensors, so that a mask may be applied after it."""
     if isinstance(factor, Pow):
+        if factor.base.is_Symbol and factor.base.is_positive:
+            return True  # a size, or a constant that cannot be 0
         return factor.exp.is_Integer and factor.exp > 0 and is_finite(factor.base)
     return isinstance(factor, Access) or factor.is_Number or factor.is_Symbol
 
