@@ -20,6 +20,7 @@ from symderive.algebra.forward import prune, stable_program
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Index, Sum
+from symderive.algebra.normalisers import share_normalisers
 from symderive.algebra.program import Derivation, Equation, Gradient, Program, Step
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.saved import choose_saved, with_inputs
@@ -49,6 +50,8 @@ def derive(spec: model.Spec) -> Derivation:
     one = _upstream_of_loss(forward, sweep.upstreams)
     display = replace(backward, equations=tuple(replace(e, right=e.right.xreplace(one)) for e in backward.equations))
     display = with_inputs(forward, display, sweep.upstreams)
+    taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
+    forward, backward = share_normalisers(forward, backward, sweep.indices_of, taken)
     backward, saved = choose_saved(forward, backward, sweep.upstreams)
     telling = Told(display, story, sweep, letters, one)
     gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}

@@ -167,12 +167,12 @@ class Knowledge:
         return None
 
     def _never_zero(self, base: Expr, exponent: Expr) -> bool:
-        """Whether a power is certainly not 0 where it is finite."""
+        """Whether a power is certainly not 0 where it is finite; an exponential is none such, it underflows."""
         if exponent < 0 or base.is_positive or (not base.atoms(Access) and base.is_nonzero):
             return True
         if isinstance(base, Access) and base.tensor in self.equations:
             right = self.equations[base.tensor].right
-            return isinstance(right, Exp) or (isinstance(right, Pow) and right.exp.is_number and right.exp < 0)
+            return isinstance(right, Pow) and not isinstance(right, Exp) and right.exp.is_number and right.exp < 0
         return False
 
     def named(self, expression: Expr) -> Expr:

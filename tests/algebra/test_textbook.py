@@ -138,3 +138,18 @@ inputs: {x: [N, K], W: [J, K], b: [J]}
 forward: |
   y[i, j] = sum[k](x[i, k] * W[j, k]) + b[j]
 """
+
+
+def test_a_normaliser_is_computed_once():
+    text = op("{z: [N, K], t: {shape: [N], index: K}}", ["L = mean[n](logsumexp[k](z[n, k]) - z[n, t[n]])"])
+    derivation = derive(loads(text, name="op"))
+    assert derivation.saved == ("t", "log_p")
+    assert [e.tensor for e in derivation.forward.equations] == ["log_p", "L"]
+
+
+def test_a_division_by_what_can_underflow_is_never_made():
+    derivation = derive(loads(op("{x: [N, K]}", ["y[n, k] = softmax[k](x[n, k])"]), name="op"))
+    from symderive.emit.gradient_spec import gradient_spec
+
+    second = derive(loads(gradient_spec(derivation), name="op_grad"))
+    assert not any("/ y[" in to_text(s) for s in (second.gradients["x"].index, second.gradients["grad_y"].index))
