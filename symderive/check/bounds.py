@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sympy import S
 
 from symderive.check.linear import matrix_bound
 from symderive.check.mapping import map_bound
@@ -141,11 +142,16 @@ Rule = Callable[[Analyst, Any], Uncertain]
 
 
 def _scalar(a: Analyst, node: p.Scalar) -> Uncertain:
-    """A Python number, which an operation takes to the precision in which it computes."""
+    """A Python number, which an operation takes to the precision in which it computes.
+
+    One that is made of several may be applied one by one (``scale * x / N``), each to a tensor of the dtype.
+    """
     value = np.asarray(_float(a, node.value))
-    inner = a.arithmetic.rounding.inner
-    exact = inner <= 2.0**-53 or float(np.float32(value)) == value or not np.isfinite(value)
-    return Uncertain(value, np.zeros(()) if exact else np.abs(value) * inner)
+    r = a.arithmetic.rounding
+    exact = r.inner <= 2.0**-53 or float(np.float32(value)) == value or not np.isfinite(value)
+    steps = int(node.value.count_ops()) if node.value.free_symbols else 0
+    relative = (0.0 if exact else r.inner) + steps * r.unit
+    return Uncertain(value, np.where(np.isfinite(value), np.abs(value) * relative, 0.0))
 
 
 def _float(a: Analyst, value: Any) -> float:
@@ -179,7 +185,7 @@ def _rearranged(a: Analyst, node: Any) -> Uncertain:
 
 def _pad(a: Analyst, node: p.Pad) -> Uncertain:
     u = a.run(node.value)
-    return Uncertain(a.array(node, value=u.value), a.array(replace(node, fill=p.S.Zero), value=u.error))
+    return Uncertain(a.array(node, value=u.value), a.array(replace(node, fill=S.Zero), value=u.error))
 
 
 def _take(a: Analyst, node: p.Take) -> Uncertain:

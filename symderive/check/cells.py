@@ -133,11 +133,11 @@ def make_case(
     return Case(inputs, given, subject.bounds({**inputs, **given}, cell.sizes, cell.dtype, steady=steady), exact)
 
 
-def placement(target: str, got: Tensor, like: Tensor, shape: Sequence[int], cell: Cell) -> str:
+def placement(subject: Subject, cell: Cell, target: str, got: Tensor, shape: Sequence[int]) -> str:
     """What is wrong with a result's shape, dtype or device; empty if nothing is."""
     if tuple(got.shape) != tuple(shape):
         return f"{target} has shape {list(got.shape)}, should be {list(shape)}"
-    if like.is_floating_point() and got.dtype != DTYPES[cell.dtype]:
+    if subject.is_real(target) and got.dtype != DTYPES[cell.dtype]:
         return f"{target} is {str(got.dtype).removeprefix('torch.')}, should be {cell.dtype} as its inputs are"
     if got.device.type != cell.device.partition(":")[0]:
         return f"{target} is on {got.device}, should be on {cell.device}"

@@ -7,6 +7,7 @@ order, once for the factors and twice for the triangular solves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,13 +24,21 @@ def matrix_bound(arithmetic: Arithmetic, op: str, a: Uncertain) -> Uncertain:
     """``op`` of the square matrices in the last two axes of ``a``."""
     n = a.shape[-1]
     stack = a.shape[:-2]
-    rows = [
-        _RULES[op](arithmetic, m, e) for m, e in zip(a.value.reshape(-1, n, n), a.error.reshape(-1, n, n), strict=True)
-    ]
+    count = math.prod(stack)
+    matrices = zip(a.value.reshape(count, n, n), a.error.reshape(count, n, n), strict=True)
+    rows = [_row(arithmetic, op, matrix, error) for matrix, error in matrices]
     shape = a.shape if op == "inv" else stack
     value = np.array([r[0] for r in rows]).reshape(shape)
     error = np.array([r[1] for r in rows]).reshape(shape)
     return arithmetic.rounded(value, error)
+
+
+def _row(arithmetic: Arithmetic, op: str, matrix: Array, error: Array) -> tuple[Any, Any]:
+    """``op`` of one matrix; of one that is not finite nothing is known."""
+    if not (np.isfinite(matrix).all() and np.isfinite(error).all()):
+        unknown = np.full(matrix.shape if op == "inv" else (), np.nan)
+        return unknown, np.full(unknown.shape, np.inf)
+    return _RULES[op](arithmetic, matrix, error)
 
 
 def _perturbed(arithmetic: Arithmetic, matrix: Array, error: Array, solves: int) -> Array:

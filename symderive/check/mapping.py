@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +26,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 _BINARY: dict[str, Callable[[Arithmetic, Uncertain, Uncertain], Uncertain]] = {
-    "add": Arithmetic.add,
-    "sub": Arithmetic.subtract,
     "mul": Arithmetic.multiply,
     "div": Arithmetic.divide,
     "pow": Arithmetic.power,
@@ -39,6 +37,8 @@ _LOGIC: dict[str, Callable[[Any, Any], Any]] = {"and": np.logical_and, "or": np.
 
 def map_bound(a: Analyst, node: p.Map) -> Uncertain:
     """``function`` applied entry by entry."""
+    if node.function in ("add", "sub") and node.kind == "real":
+        return a.arithmetic.total([(sign, a.run(x)) for sign, x in _summands(node)])
     parts = [a.run(x) for x in node.args]
     if node.function in _COMPARE:
         return _compare(a, node, parts)
@@ -60,6 +60,17 @@ def map_bound(a: Analyst, node: p.Map) -> Uncertain:
     if node.function in _BINARY:
         return _BINARY[node.function](a.arithmetic, *broadcast(*parts))
     return _function(a, node, parts)
+
+
+def _summands(node: p.Node, sign: int = 1) -> Iterator[tuple[int, p.Node]]:
+    """The terms of a sum with their signs, however they are bracketed: code may add them in another order."""
+    if isinstance(node, p.Map) and node.kind == "real" and node.function in ("add", "sub", "neg"):
+        *first, last = node.args
+        for term in first:
+            yield from _summands(term, sign)
+        yield from _summands(last, sign if node.function == "add" else -sign)
+    else:
+        yield sign, node
 
 
 def _integers(node: p.Map, parts: list[Uncertain]) -> Uncertain:

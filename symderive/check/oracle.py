@@ -198,7 +198,7 @@ class Evaluator:
             array = self.inputs[tensor]
             if array.ndim != rank:
                 batch = len(batch_extents(self.sizes))
-                array = array.reshape(-1, *array.shape[batch:])
+                array = array.reshape(math.prod(array.shape[:batch]), *array.shape[batch:])
             if array.ndim != rank:
                 raise SpecError(f"{tensor} has the shape {list(array.shape)}, and is read at {rank} indices")
             self._flat[tensor, rank] = array

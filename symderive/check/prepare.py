@@ -12,7 +12,7 @@ from symderive.check.arrays_torch import run_reference
 from symderive.check.ops import as_op, load_text
 from symderive.check.subject import Reference, Subject
 from symderive.check.truth import Sizes
-from symderive.emit.module import functions_module
+from symderive.emit.module import op_of, write_module
 from symderive.lower import lower
 from symderive.spec.model import Spec
 
@@ -20,10 +20,10 @@ from symderive.spec.model import Spec
 def prepare(spec: Spec, op: Any = None) -> Subject:
     """What the checks need of a spec. ``op``, if given, takes the place of the emitted code; see :func:`as_op`."""
     derivation = derive(spec)
-    forward, backward = lower(derivation.forward), lower(derivation.backward)
-    emitted: Any = load_text(functions_module(derivation, forward, backward), spec.name)
+    plans = op_of(derivation, lower(derivation.forward), lower(derivation.backward))
+    emitted: Any = load_text(write_module(plans), spec.name)
     own, made = (None, emitted) if op is None else (emitted, as_op(spec, op))
-    return Subject(spec, made, derivation, forward, backward, reference_of(spec), own)
+    return Subject(spec, made, derivation, plans.forward, plans.backward, reference_of(spec), own)
 
 
 def reference_of(spec: Spec) -> Reference | None:

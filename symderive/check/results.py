@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 Status = Literal["pass", "fail", "skip"]
@@ -175,3 +177,10 @@ class Results:
 
     def __str__(self) -> str:
         return self.table()
+
+
+def fault(error: Exception) -> str:
+    """An exception that should not have happened, with the place where it did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"a fault of symderive itself, please report it: {type(error).__name__}: {error}{place}"

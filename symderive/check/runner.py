@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from symderive.check.devices import environment, full_precision
 from symderive.check.matrix import Options, Planned, options, plan
 from symderive.check.ops import OpError, as_op
 from symderive.check.prepare import prepare
-from symderive.check.results import CheckResult, Results, SpecResult
+from symderive.check.results import CheckResult, Results, SpecResult, fault
 from symderive.check.subject import Subject
 from symderive.errors import SymderiveError
 from symderive.spec import load
@@ -111,13 +110,6 @@ def run_cell(subject: Subject, entry: Planned) -> list[CheckResult]:
     except Exception as error:
         rows.append(cell.result(entry.kind.name, "fail", fault(error)))
     return rows
-
-
-def fault(error: Exception) -> str:
-    """An exception that should not have happened, with the place where it did."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"a fault of symderive itself, please report it: {type(error).__name__}: {error}{place}"
 
 
 def error_document(error: SymderiveError) -> dict[str, Any]:

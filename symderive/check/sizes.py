@@ -10,6 +10,7 @@ from sympy import Expr
 
 from symderive.check.oracle import extent_of, shape_of
 from symderive.errors import SpecError
+from symderive.spec import syntax
 from symderive.spec.model import Spec
 from symderive.spec.sizes import BATCH_SIZE
 from symderive.spec.syntax import BATCH
@@ -103,19 +104,36 @@ def author(spec: Spec, replaced: Mapping[str, int | tuple[int, ...]] | None = No
 
 
 def degenerate(spec: Spec) -> list[Sizes]:
-    """For each size, the small sizes with that one 0 and that one 1, where the spec allows it; batch axes of 0 too."""
+    """For each size, the small sizes with that one 0 and that one 1, where the spec allows it; batch axes of 0 too.
+
+    A size that others are computed from (an extent ``T - R + 1``) is not 0, as a window would lie outside of
+    everything, nor is one that ``argmax`` searches.
+    """
     base = small(spec)
     if base is None:
         return []
     found = []
     for name in names(spec):
-        for n in (1, 0):
+        for n in (1, 0) if _stands_alone(spec, name) else (1,):
             sizes = base | {name: n}
             if valid(spec, sizes, least=min(n, 1)) and _classes(spec, sizes):
                 found.append(sizes)
     if has_batch(spec):
         found += [base | {BATCH: (0,)}, base | {BATCH: (1, 1)}]
     return found
+
+
+def _stands_alone(spec: Spec, name: str) -> bool:
+    """Whether every extent that a size occurs in is that size."""
+    picked = [e.ranges[i] for e in spec.equations for b in _searches(e.right) for i in b.indices]
+    return all(n.is_Symbol or name not in {s.name for s in n.free_symbols} for n in _extents(spec)) and all(
+        name not in {s.name for s in n.free_symbols} for n in picked
+    )
+
+
+def _searches(node: syntax.Node) -> Iterator[syntax.Binder]:
+    """Where something is searched for, which must have something to find."""
+    return (n for n in node.walk() if isinstance(n, syntax.Binder) and n.op in ("argmax", "argmin"))
 
 
 def _classes(spec: Spec, sizes: Sizes) -> bool:

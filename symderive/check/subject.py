@@ -16,7 +16,7 @@ from symderive.check.ops import Op, TorchOp
 from symderive.check.truth import Sizes, index_form
 from symderive.check.uncertain import Uncertain
 from symderive.lower.plan import Plan
-from symderive.spec import model
+from symderive.spec import model, syntax
 
 Point = dict[str, np.ndarray]
 Reference = Callable[[Mapping[str, Tensor], Sizes], "dict[str, Tensor]"]
@@ -52,6 +52,16 @@ class Subject:
     def emitted(self) -> bool:
         """Whether the op is the emitted code."""
         return self.own is None
+
+    @property
+    def stops(self) -> bool:
+        """Whether the spec stops a gradient somewhere."""
+        calls = (n for e in self.spec.equations for n in e.right.walk() if isinstance(n, syntax.Call))
+        return any(c.function == "stop" for c in calls)
+
+    def is_real(self, name: str) -> bool:
+        """Whether an output or a gradient holds real numbers, rather than truth values or integers."""
+        return name not in self.spec.outputs or self.forward.refs[name].kind == "real"
 
     @cached_property
     def equations(self) -> tuple[model.Equation, ...]:
@@ -94,7 +104,8 @@ class Subject:
     def reference_op(self, sizes: Sizes) -> Op:
         """The reference at these sizes, or the emitted forward where there is none, differentiated by autograd."""
         names = tuple(i.name for i in self.spec.inputs)
-        return TorchOp(self._function(sizes), names, self.spec.outputs, self.spec.wrt, "the reference: ")
+        label = "the reference: " if self.reference else "autograd of the emitted forward: "
+        return TorchOp(self._function(sizes), names, self.spec.outputs, self.spec.wrt, label)
 
     def _function(self, sizes: Sizes) -> Callable[..., Any]:
         names = tuple(i.name for i in self.spec.inputs)

@@ -76,15 +76,13 @@ class Truth:
     domain: Domain = FLOAT
 
     def __post_init__(self) -> None:
-        names = {e.tensor for e in self.spec.equations}
-        outputs = [e for e in self.spec.equations if e.tensor in self.spec.outputs or e.tensor in names]
         known = (self.domain, self.spec.constants)
-        object.__setattr__(self, "_forward", Evaluator(outputs, self.point, self.sizes, *known))
+        object.__setattr__(self, "_forward", Evaluator(self.spec.equations, self.point, self.sizes, *known))
         object.__setattr__(self, "_backward", Evaluator(self.equations, self.point, self.sizes, *known))
 
     def _evaluator(self, target: str) -> Evaluator:
-        """Outputs come from the spec as it was written, gradients from what was derived."""
-        return self._forward if target in self.spec.outputs else self._backward  # type: ignore[attr-defined]
+        """Tensors of the forward come from the spec as it was written, gradients from what was derived."""
+        return self._forward if target in self.spec.shapes else self._backward  # type: ignore[attr-defined]
 
     def whole(self, target: str) -> np.ndarray:
         """All of an output or of a gradient ``d<input>``."""
@@ -110,7 +108,7 @@ class Truth:
 
     def shape(self, target: str) -> tuple[int, ...]:
         """The shape of an output or a gradient."""
-        name = target if target in self.spec.outputs else target[1:]
+        name = target if target in self.spec.shapes else target[1:]
         return shape_of(self.spec.shapes[name], self.sizes)
 
     def _has_batch(self, target: str) -> bool:

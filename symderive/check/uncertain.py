@@ -85,13 +85,14 @@ class Arithmetic:
             error = np.where(too_large, np.inf, error)
         return Uncertain(value, error)
 
-    def add(self, a: Uncertain, b: Uncertain) -> Uncertain:
-        """``a + b``."""
-        return self.rounded(a.value + b.value, _sum_errors(a, b))
-
-    def subtract(self, a: Uncertain, b: Uncertain) -> Uncertain:
-        """``a - b``."""
-        return self.rounded(a.value - b.value, _sum_errors(a, b))
+    def total(self, terms: Sequence[tuple[int, Uncertain]]) -> Uncertain:
+        """A sum of a few terms with their signs, each addition rounded to the dtype, in any order."""
+        parts = broadcast(*(u for _, u in terms))
+        value = np.sum([sign * u.value for (sign, _), u in zip(terms, parts, strict=True)], axis=0)
+        error = np.sum([u.error for u in parts], axis=0)
+        spread = self.rounding.gamma(len(terms) - 2, self.rounding.unit) * np.sum([u.size_ for u in parts], axis=0)
+        infinite = np.isinf(value)
+        return self.rounded(value, error + np.where(infinite, 0.0, spread) if len(terms) > 2 else error)
 
     def negate(self, a: Uncertain) -> Uncertain:
         """``-a``, exact."""
@@ -360,10 +361,6 @@ def _ends(f: Callable[[Array], Array], a: Uncertain) -> Array:
     ends = [np.abs(f(a.value + s * a.error) - here) for s in (1.0, -1.0)]
     moved = np.maximum(*(np.where(np.isnan(e), np.inf, e) for e in ends))
     return np.where(a.error > 0, moved, 0.0)
-
-
-def _sum_errors(a: Uncertain, b: Uncertain) -> Array:
-    return a.error + b.error
 
 
 def _times(a: Array, b: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from symderive.check import sample
-from symderive.check.cells import Case, Cell, compare, draw, judge, make_case
+from symderive.check.cells import Case, Cell, compare, draw, judge, make_case, placement
 from symderive.check.compare import Comparison
 from symderive.check.devices import to_numpy
 from symderive.check.ops import run, run_forward
@@ -47,6 +47,11 @@ def _smooth(subject: Subject, cell: Cell, case: Case) -> Iterator[CheckResult]:
         return
     inputs, upstreams = case.tensors(subject, "float64", cell.device)
     with torch.no_grad():
+        outputs, _ = run_forward(subject.op, inputs)
+        for name, output in outputs.items():
+            if wrong := placement(subject, cell, name, output, case.upstreams[f"d{name}"].shape):
+                yield cell.result(name, "fail", wrong)
+                return
         got = run(subject.op, inputs, upstreams).gradients
     for name in subject.spec.wrt:
         measured = differences(subject, cell, case, name)

@@ -13,7 +13,7 @@ from symderive.check import sizes as sizing
 from symderive.check.cells import Case, Cell, compare, draw, judge, make_case, placement
 from symderive.check.devices import to_numpy, to_torch
 from symderive.check.ops import OpError, run
-from symderive.check.results import CheckResult
+from symderive.check.results import CheckResult, fault
 from symderive.check.sample import Draw, draw_inputs, draw_upstreams
 from symderive.check.subject import Subject
 from symderive.check.truth import Truth
@@ -71,16 +71,21 @@ def _arranged(subject: Subject, cell: Cell, case: Case, name: str, change: Calla
     plain, given = case.tensors(subject, cell.dtype, cell.device)
     inputs, upstreams = [change(x) for x in plain], [change(u) for u in given]
     before = [x.clone() for x in (*inputs, *upstreams)]
+    same = [x.clone(memory_format=torch.contiguous_format) for x in before]
     with torch.no_grad():
+        try:
+            want = run(subject.op, same[: len(inputs)], same[len(inputs) :]).targets
+        except OpError as error:
+            if name != "expanded":
+                raise
+            return cell.result(name, "skip", f"the op has no value where a slice repeats: {error}")
         got = run(subject.op, inputs, upstreams).targets
         changed = [n for n, x, old in _named(subject, inputs, upstreams, before) if not torch.equal(x, old)]
         if changed:
             return cell.result(name, "fail", f"{', '.join(changed)} was modified in place")
-        same = [x.clone(memory_format=torch.contiguous_format) for x in before]
-        want = run(subject.op, same[: len(inputs)], same[len(inputs) :]).targets
     if name == "expanded":
         case = _seen(subject, cell, before)
-    return _worst(cell, name, case, got, want)
+    return _worst(subject, cell, name, case, got, want)
 
 
 def _seen(subject: Subject, cell: Cell, tensors: list[Tensor]) -> Case:
@@ -98,11 +103,13 @@ def _named(subject: Subject, inputs: list[Tensor], upstreams: list[Tensor], befo
     return zip(names, (*inputs, *upstreams), before, strict=True)
 
 
-def _worst(cell: Cell, name: str, case: Case, got: dict[str, Tensor], want: dict[str, Tensor]) -> CheckResult:
+def _worst(  # noqa: PLR0917
+    subject: Subject, cell: Cell, name: str, case: Case, got: dict[str, Tensor], want: dict[str, Tensor]
+) -> CheckResult:
     """One row for all results of a layout: the first wrong one, or the one with the largest error."""
     rows = []
     for target, tensor in got.items():
-        if wrong := placement(target, tensor, want[target], case.bounds.errors[target].shape, cell):
+        if wrong := placement(subject, cell, target, tensor, case.bounds.errors[target].shape):
             return cell.result(name, "fail", wrong)
         made = compare(_numbers(tensor), _numbers(want[target]), 2 * case.bounds.errors[target])
         row = judge(cell, name, made, case, f"in {target}" if made.wrong else "")
@@ -131,6 +138,8 @@ def _at_sizes(subject: Subject, cell: Cell, target: str) -> CheckResult:
     except OpError as error:
         refusal = _refusal(subject, cell)
         return cell.result(target, "skip" if refusal else "fail", refusal or str(error))
+    except Exception as error:
+        return cell.result(target, "fail", fault(error))
 
 
 def _refusal(subject: Subject, cell: Cell) -> str:
@@ -161,4 +170,4 @@ def _compared(subject: Subject, cell: Cell, target: str) -> CheckResult:
         got = run(subject.op, inputs, upstreams).targets
     truth = Truth(subject.spec, subject.equations, case.all, cell.sizes)
     want = {n: torch.as_tensor(truth.whole(n)) for n in got}
-    return _worst(cell, target, case, got, want)
+    return _worst(subject, cell, target, case, got, want)

@@ -46,7 +46,7 @@ def check_oracle(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
     truth = Truth(subject.spec, subject.equations, case.all, cell.sizes)
     slopes = _slopes(subject, cell, case)
     for name, tensor in got.items():
-        if wrong := placement(name, tensor, torch.empty(0), truth.shape(name), cell):
+        if wrong := placement(subject, cell, name, tensor, truth.shape(name)):
             yield cell.result(name, "fail", wrong)
             continue
         entries = _entries(truth, name, cell)

@@ -30,7 +30,7 @@ def check_reference(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
     noise = own_noise(lambda dtype: _reference(subject, cell, case, dtype, "cpu"), true)
     beside, note = same_dtype(cell, lambda dtype, device: _reference(subject, cell, case, dtype, device))
     for name, got in outputs.items():
-        if wrong := placement(name, got, true[name], true[name].shape, cell):
+        if wrong := placement(subject, cell, name, got, true[name].shape):
             yield cell.result(name, "fail", wrong)
             continue
         allowed = case.bounds.errors[name] + case.exact.errors[name] + noise[name]

@@ -133,10 +133,12 @@ def _pattern(subject: Subject, cell: Cell, pattern: str) -> dict[str, Comparison
     case = make_case(subject, cell, point, upstreams, steady=True)
     if pattern.startswith(MASK) and not _is_mask(subject.spec, case):
         return dict.fromkeys(subject.spec.outputs + subject.gradients, NOTHING)
+    true = true_values(subject, cell, case, formula=pattern.startswith(MASK))
+    if not any(np.isfinite(t).any() for t in true.values()):
+        return dict.fromkeys(true, NOTHING)
     inputs, given = case.tensors(subject, cell.dtype, cell.device)
     with torch.no_grad():
         got = run(subject.op, inputs, given).targets
-    true = true_values(subject, cell, case, formula=pattern.startswith(MASK))
     return {
         n: stable(to_numpy(t).astype(np.float64), true[n], case.bounds.errors[n], cell.dtype) for n, t in got.items()
     }
@@ -155,11 +157,15 @@ def _is_mask(spec: model.Spec, case: Case) -> bool:
 def true_values(subject: Subject, cell: Cell, case: Case, formula: bool = False) -> dict[str, np.ndarray]:
     """Outputs and gradients with forty digits, rounded to float64 once.
 
-    With ``formula`` a gradient counts as finite only where its index form is, too: 0 times -inf has no value there.
+    Where the forward has no value (0/0 somewhere), its gradient has none. With ``formula`` a gradient counts as finite
+    only where its index form is, too: 0 times -inf has no value there.
     """
     exact = {n: exactly(a) for n, a in case.all.items()}
     truth = Truth(subject.spec, subject.equations, exact, cell.sizes, EXACT)
-    outputs = {n: as_floats(truth.whole(n)) for n in subject.spec.outputs}
+    tensors = {e.tensor: as_floats(truth.whole(e.tensor)) for e in subject.spec.equations}
+    outputs = {n: tensors[n] for n in subject.spec.outputs}
+    if any(np.isnan(t).any() for t in tensors.values()):
+        return outputs | {n: np.full(case.bounds.errors[n].shape, np.nan) for n in subject.gradients}
     slopes = true_gradients(subject.spec, exact, exact, cell.sizes, EXACT)
     gradients = {n: as_floats(g) for n, g in slopes.items()}
     if formula:
@@ -175,5 +181,6 @@ def stable(got: np.ndarray, true: np.ndarray, bound: np.ndarray, dtype: str) -> 
     largest = ROUNDING[dtype].largest
     with np.errstate(all="ignore"):
         asked = np.where(np.abs(true) <= largest, true, np.nan)
+        bound = bound + ROUNDING["float64"].unit * np.abs(true)
         wide = np.where(np.isfinite(bound), bound, np.where(np.isfinite(got), np.inf, largest))
     return compare(got, asked, wide)
