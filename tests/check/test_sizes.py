@@ -1,0 +1,75 @@
+"""The sizes at which specs are checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symderive.check import sizes
+from symderive.check.matrix import Options, size_sets
+from symderive.errors import SpecError
+from symderive.spec import load, loads
+
+CATALOGUE = sorted((Path(__file__).parents[2] / "derivations").glob("*.yaml"))
+CONV = """
+name: conv_of
+sizes: {N: 2, T: 9, R: 3}
+inputs: {x: [N, T], w: [R]}
+forward: |
+  y[n, h] = sum[r](x[n, h + r] * w[r])
+indices: {h: T - R + 1}
+"""
+PICK = """
+name: pick
+sizes: {N: 4, C: 5}
+inputs:
+  z: [N, C]
+  t: {shape: [N], index: C}
+forward: |
+  y[n] = z[n, t[n]] + z[n, argmax[c](z[n, c])]
+"""
+
+
+@pytest.mark.parametrize("path", CATALOGUE, ids=lambda p: p.stem)
+def test_small_sizes_are_different_and_valid(path):
+    spec = load(path)
+    small = sizes.small(spec)
+    assert len(set(small.values())) == len(small)
+    assert sizes.valid(spec, small)
+    assert sizes.entries(spec, small) <= 200
+    assert len(small) > 2 or min(small.values(), default=3) >= 3
+
+
+def test_windows_fit():
+    spec = loads(CONV)
+    small = sizes.small(spec)
+    assert small["T"] >= small["R"]
+    assert sizes.square(spec) == {"N": 3, "T": 3, "R": 3}
+    assert not sizes.valid(spec, {"N": 2, "T": 2, "R": 4})
+
+
+def test_sizes_of_0_and_1_are_those_that_mean_something():
+    found = [{k: v for k, v in s.items() if v < 2} for s in sizes.degenerate(loads(CONV))]
+    assert {"N": 0} in found
+    assert {"N": 1} in found
+    assert not any(s.get("T") == 0 or s.get("R") == 0 for s in found)
+    found = sizes.degenerate(loads(PICK))
+    assert any(s["N"] == 0 for s in found)
+    assert not any(s["C"] == 0 for s in found)
+
+
+def test_batch_axes_are_none_one_and_two():
+    spec = load(next(p for p in CATALOGUE if p.stem == "layer_norm"))
+    ranks = {len(s["..."]) for label, s in size_sets(spec, Options()) if label in ("small", "batch")}
+    assert ranks == {0, 1, 2}
+
+
+def test_the_authors_sizes_can_be_replaced():
+    spec = loads(CONV)
+    assert sizes.author(spec) == {"N": 2, "T": 9, "R": 3}
+    assert sizes.author(spec, {"T": 20}) == {"N": 2, "T": 20, "R": 3}
+    with pytest.raises(SpecError, match="has no size 'Q'"):
+        sizes.author(spec, {"Q": 1})
+    with pytest.raises(SpecError, match="a range would be empty"):
+        sizes.author(spec, {"T": 2})
