@@ -12,7 +12,7 @@ from symderive.catalogue import catalogue
 NAMES = [p.stem for p in catalogue()]
 BATCHED = set(
     """
-    celu elu gelu gelu_tanh glu hardshrink hardsigmoid hardswish hardtanh layer_norm leaky_relu log_sigmoid
+    bce celu elu gelu gelu_tanh glu hardshrink hardsigmoid hardswish hardtanh layer_norm leaky_relu log_sigmoid
     log_softmax mish relu relu6 rms_norm selu sigmoid sigmoid_bce silu softmax softplus softshrink softsign tanh
     tanhshrink
     """.split()  # noqa: SIM905

@@ -106,6 +106,11 @@ class Truth:
             return Entries(np.array(values).reshape(shape))
         return Entries(np.array(values), where[: len(values)])
 
+    def entry(self, target: str, place: np.ndarray) -> float:
+        """One entry, by its place in the tensor's shape."""
+        batch = batch_extents(self.sizes) if self._has_batch(target) else None
+        return float(self._evaluator(target).entry(target, _flat(place, batch)))
+
     def shape(self, target: str) -> tuple[int, ...]:
         """The shape of an output or a gradient."""
         name = target if target in self.spec.shapes else target[1:]

@@ -23,6 +23,7 @@ FORMS = [
         "where(x[n, k] >= 3, 2 * x[n, k], where(x[n, k] > 1, x[n, k]**2, 0))",
         "dx[n, k] = dy[n, k] * where(x[n, k] >= 3, 2, where(x[n, k] > 1, 2 * x[n, k], 0))",
     ),
+    ("relu(1 - x[n, k])**2", "dx[n, k] = -2 * dy[n, k] * relu(1 - x[n, k])"),
     ("x[n, k] / (1 + abs(x[n, k]))", "dx[n, k] = dy[n, k] / (abs(x[n, k]) + 1)**2"),
     ("x[n, k] / (2 + x[n, k])", "dx[n, k] = 2 * dy[n, k] / (x[n, k] + 2)**2"),
     ("abs(x[n, k])**3", "dx[n, k] = 3 * dy[n, k] * x[n, k] * abs(x[n, k])"),

@@ -14,6 +14,7 @@ from symderive.algebra.rules.branches import (
     merge_branches,
     named_branch,
     negated_comparisons,
+    rectified,
     same_branch,
     sign_of_number,
     whole_quotient,
@@ -69,6 +70,7 @@ SUMS: tuple[Rule, ...] = (
     normalised_sum,
     merge_branches,
     negated_comparisons,
+    rectified,
     value_times_sign,
     complement_of_quotient,
 )

@@ -217,6 +217,18 @@ def into_branch(expression: Expr) -> Expr:
     return Mul(*deltas, Where(And(*(m.args[0] for m in masks)), value, S.Zero))
 
 
+def rectified(expression: Expr) -> Expr:
+    """``where(u > 0, f relu(u), 0) = f relu(u)``: where u is not positive, relu(u) is 0 already."""
+    if not isinstance(expression, Where) or expression.args[2] is not S.Zero:
+        return expression
+    condition, value, _ = expression.args
+    if not isinstance(condition, nodes.Lt) or condition.args[0] is not S.Zero:
+        return expression
+    relu = nodes.Apply("relu", condition.args[1])
+    rest = [f for f in factors(value) if f != relu]
+    return value if len(rest) < len(factors(value)) and all(is_finite(f) for f in rest) else expression
+
+
 def sign_of_number(expression: Expr) -> Expr:
     """SymPy's own ``Abs`` and ``sign`` are the language's ``abs`` and ``sign``."""
     if isinstance(expression, sympy.Abs):
