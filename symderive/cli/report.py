@@ -69,7 +69,7 @@ def command(
     return 0
 
 
-class stages:  # noqa: N801
+class stages:
     """Progress on standard error: a line that rewrites itself on a terminal, a line a stage elsewhere."""
 
     def __init__(self) -> None:

@@ -96,7 +96,7 @@ def largest(values: Iterable[float]) -> float:
 
 @record
 class Kernels:
-    """The operators that the two backward passes ran, in order, and whether each was autograd's or the derived one's."""
+    """The operators that each of the two backward passes ran, in order."""
 
     autograd: tuple[str, ...]
     derived: tuple[str, ...]
@@ -143,14 +143,16 @@ class Kept:
 
 @record
 class Node:
-    """One node of the autograd graph. ``leaf`` is the input whose ``.grad`` it adds to, ``equation`` the tensor of the
-    spec to whose equation it belongs, ``computes`` the same where its value is that tensor, ``inputs`` are positions of
-    nodes."""
+    """One node of the autograd graph. ``leaf`` is the input whose ``.grad`` it adds to; ``inputs`` are positions.
+
+    ``equations`` are the tensors of the spec to whose equations it belongs: one where it stands between two of them,
+    several where PyTorch computes them in one go. ``computes`` is the tensor that its value is, if it is one.
+    """
 
     kind: str
     inputs: tuple[int, ...] = ()
     leaf: str = ""
-    equation: str = ""
+    equations: tuple[str, ...] = ()
     computes: str = ""
     kept: tuple[Kept, ...] = ()
 
@@ -198,7 +200,7 @@ class Overflowed:
     """The forward in a low precision. ``scale`` is what the inputs were multiplied by; ``lost`` is what is not finite.
 
     ``largest`` is the largest value of what was lost, in float64; ``limit`` the largest finite number of the dtype;
-    ``off`` the largest error of the gradients. Where nothing overflowed, ``lost`` is empty and ``scale`` the last tried.
+    ``off`` the largest error of the gradients. Where nothing overflowed, ``scale`` is the last tried.
     """
 
     dtype: str
@@ -230,7 +232,7 @@ class Transposed:
 
 @record
 class Factor:
-    """A constant left out of the forward, and what each gradient became, as a multiple of the true one, if it is one."""
+    """A constant left out of the forward, and each gradient as a multiple of the true one, None where it is none."""
 
     equation: str
     without: str
@@ -247,7 +249,7 @@ class Accumulated:
 
 @record
 class InPlace:
-    """A kept tensor changed between forward and backward: what autograd said, and by how much the derived code is off."""
+    """A kept tensor changed between forward and backward: what autograd said, and how far the derived code is off."""
 
     tensor: str
     message: str

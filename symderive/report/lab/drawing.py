@@ -52,7 +52,7 @@ def _branch(graph: Graph, at: int, lead: str, last: bool, shown: set[int]) -> It
 def _line(text: str, node: Node | None, width: int) -> str:
     if node is None:
         return text
-    parts = ["accumulates" if node.leaf else f"of {node.equation}" if node.equation else ""]
+    parts = ["accumulates" if node.leaf else f"of {', '.join(node.equations)}" if node.equations else ""]
     if node.kept:
         parts.append(f"keeps {', '.join(map(kept_text, node.kept))}")
     said = "; ".join(p for p in parts if p)
@@ -82,8 +82,8 @@ def _id(name: str) -> str:
 
 def _label_parts(node: Node) -> list[str]:
     parts = [node_label(node)]
-    if node.equation:
-        parts.append(f"of {node.equation}")
+    if node.equations:
+        parts.append(f"of {', '.join(node.equations)}")
     return [*parts, *(f"keeps {kept_text(k)}" for k in node.kept)]
 
 
@@ -106,6 +106,11 @@ def dot(graph: Graph) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def derived_lines(node: Node, backward: Mapping[str, list[str]]) -> list[str]:
+    """The derived gradients that belong to a node's equations, each once."""
+    return list(dict.fromkeys(line for t in node.equations for line in backward.get(t, [])))
 
 
 def kept_data(kept: Kept) -> dict[str, Any]:
@@ -134,9 +139,9 @@ def graph_data(graph: Graph, equations: Mapping[str, str], backward: Mapping[str
                 "kind": node.kind,
                 "leaf": node.leaf or None,
                 "accumulates": bool(node.leaf),
-                "tensor": node.equation or None,
-                "equation": equations.get(node.equation),
-                "backward": backward.get(node.equation, []) if node.equation else [],
+                "tensors": list(node.equations),
+                "equations": [equations[t] for t in node.equations if t in equations],
+                "backward": derived_lines(node, backward),
                 "computes": node.computes or None,
                 "inputs": list(node.inputs),
                 "saved": [kept_data(k) for k in node.kept],

@@ -41,6 +41,7 @@ class Equations:
     def _reads(self, node: syntax.Node) -> list[str]:
         known = self.spec.shapes
         names = [
-            n.tensor if isinstance(n, syntax.Access) else n.id if isinstance(n, syntax.Name) else "" for n in node.walk()
+            n.tensor if isinstance(n, syntax.Access) else n.id if isinstance(n, syntax.Name) else ""
+            for n in node.walk()
         ]
         return [n for n in dict.fromkeys(names) if n in known]

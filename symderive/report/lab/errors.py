@@ -180,4 +180,3 @@ def kernels(bench: Bench, dtype: str = "float32") -> Kernels | None:
     except (RuntimeError, SymderiveError, OpError):
         return None
     return Kernels(tuple(theirs.names), tuple(ours.names))
-

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from symderive.report.lab.data import ErrorRow, Kernels, Lab, Orders, Summary, summaries
-from symderive.report.lab.words import code, listed, number, runs
+from symderive.report.lab.words import code, listed, number, plural, runs
 
 CLOSE = 1e-5
 """Differences from autograd below this are counted."""
@@ -68,7 +68,7 @@ def _counted(rows: Sequence[ErrorRow], dtype: str) -> Iterator[str]:
         return
     near = sum(r.autograd < CLOSE for r in known if r.autograd is not None)
     yield f"{near} of {len(known)} comparisons with autograd ({runs(len({r.run for r in known}))}, " + (
-        f"{len({r.gradient for r in known})} gradients) differ by less than {CLOSE:g}."
+        f"{plural(len({r.gradient for r in known}), 'gradient')}) differ by less than {CLOSE:g}."
     )
 
 
@@ -97,7 +97,10 @@ def _allowed(own: Sequence[Summary]) -> Iterator[str]:
         near = max(bounded, key=lambda s: s.float64[1] / s.bound)
         part = near.float64[1] / near.bound
         share = f"{100 * part:.0f} %" if part >= 0.01 else "less than 1 %"
-        yield f"All of that is rounding that the error analysis allows; nearest to its bound is `{near.gradient}` with {share}."
+        yield (
+            "All of that is rounding that the error analysis allows; nearest to its bound is "
+            f"`{near.gradient}` with {share}."
+        )
 
 
 def _overflow(rows: Sequence[ErrorRow], own: Sequence[Summary], read: Sequence[str]) -> Iterator[str]:
@@ -133,7 +136,10 @@ def degrading(lab: Lab) -> Iterator[str]:
         if 0 < base.float64[1] < math.inf and math.isfinite(low.float64[1]):
             grown = low.float64[1] / base.float64[1]
             unit = ROUNDOFF[dtype] / ROUNDOFF["float32"]
-            yield f"`{gradient}`: from float32 to {dtype} the largest error grows {number(grown)} times, the unit roundoff {unit:g} times."
+            yield (
+                f"`{gradient}`: from float32 to {dtype} the largest error grows {number(grown)} times, "
+                f"the unit roundoff {unit:g} times."
+            )
 
 
 def order_findings(lab: Lab) -> list[str]:
@@ -145,7 +151,9 @@ def order_findings(lab: Lab) -> list[str]:
     found = []
     if apart:
         values = listed(f"{number(o.apart)} for `{o.gradient}`" for o in apart)
-        found.append(f"The same formula on the same float32 inputs, summed in another order, gives other numbers: {values}.")
+        found.append(
+            f"The same formula on the same float32 inputs, summed in another order, gives other numbers: {values}."
+        )
     if same:
         found.append(f"For {code(o.gradient for o in same)} both orders give the same numbers at every entry compared.")
     found += _explained(lab, apart)
@@ -178,7 +186,8 @@ def _not_the_formula(lab: Lab, alike: Sequence[Orders]) -> Iterator[str]:
     top = max(s.autograd[1] for s in double if s.autograd is not None)
     how = "equals autograd to the last bit" if top == 0 else f"is within {number(top)} of autograd"
     if top * 1000 <= max(o.array for o in alike):
-        yield f"In float64 the same code {how}: rounding and the order of summation explain the float32 error, not the formula."
+        why = "rounding and the order of summation explain the float32 error, not the formula"
+        yield f"In float64 the same code {how}: {why}."
     else:
         yield f"In float64 the same code {how}."
 
@@ -194,8 +203,10 @@ def headlines(lab: Lab) -> list[str]:
 
 def _headline(own: Sequence[Summary]) -> str:
     known = [s.autograd[1] for s in own if s.autograd is not None]
-    same = "no reference in this dtype" if not known else (
-        "equal to autograd to the last bit" if max(known) == 0 else f"within {number(max(known))} of autograd"
+    same = (
+        "no reference in this dtype"
+        if not known
+        else ("equal to autograd to the last bit" if max(known) == 0 else f"within {number(max(known))} of autograd")
     )
     if own[0].dtype == "float64":
         return f"{same}."
@@ -205,4 +216,6 @@ def _headline(own: Sequence[Summary]) -> str:
         text = f"{same}; `{worst.gradient}` is not finite where float64 is"
     lost = dict.fromkeys(n for s in own for n in s.overflow if n not in {o.gradient for o in own})
     over = any(not s.float64[1] <= s.bound for s in own)
-    return text + (f"; {code(lost)} overflows" if lost else "") + ("; **more than rounding allows**" if over else "") + "."
+    return (
+        text + (f"; {code(lost)} overflows" if lost else "") + ("; **more than rounding allows**" if over else "") + "."
+    )

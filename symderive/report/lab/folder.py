@@ -83,7 +83,7 @@ def _umask() -> int:
 
 
 def _exchange(folder: Path, new: Path, names: list[str]) -> None:
-    """Moves the files of ``new`` into a folder that is there. What they replace comes back where one cannot be moved."""
+    """Moves the files of ``new`` into a folder that is there. What they replace comes back where one fails."""
     stale = [n for n in written_before(folder) if n not in names and _unchanged(folder, n)]
     old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.resolve().parent))
     moved: list[str] = []

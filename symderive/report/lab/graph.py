@@ -17,6 +17,7 @@ from symderive.emit.module import op_of
 from symderive.report.lab.data import Graph, Kept, Node
 from symderive.report.lab.errors import Bench
 from symderive.spec import syntax
+from symderive.spec.model import Spec
 
 RESULTS = ("_saved_result", "_saved_output")
 """Attributes under which a node keeps its own value."""
@@ -84,7 +85,7 @@ def recorded(bench: Bench, inputs: Sequence[Tensor], values: Mapping[str, np.nda
     computes = {n: identify.tensor(_value(n, recorder)) for n in order}
     for name, output in outputs.items():
         computes[output.grad_fn] = name
-    equation = _equations(order, computes)
+    equation = _equations(order, computes, _Reads(spec, set(computes.values())))
     position = {n: i for i, n in enumerate(order)}
     kept = identify.kept([list(packed.of(n)) for n in order])
     nodes = [
@@ -92,7 +93,7 @@ def recorded(bench: Bench, inputs: Sequence[Tensor], values: Mapping[str, np.nda
             n.name().rpartition("::")[2],
             tuple(position[m] for m, _ in n.next_functions if m is not None),
             _leaf(n, named),
-            "" if _leaf(n, named) else equation[n],
+            () if _leaf(n, named) else equation[n],
             computes[n],
             kept[i],
         )
@@ -129,16 +130,47 @@ def _value(node: Any, recorder: _Recorder) -> Tensor | None:
     return None
 
 
-def _equations(order: Sequence[Any], computes: Mapping[Any, str]) -> dict[Any, str]:
-    """The tensor to whose equation each node belongs: its own, else that of the first node that reads it."""
-    found: dict[Any, str] = {}
+class _Reads:
+    """Which equations PyTorch computes together with one whose value a node has."""
+
+    def __init__(self, spec: Spec, computed: set[str]) -> None:
+        names = {e.tensor for e in spec.equations}
+        self.order = [e.tensor for e in reversed(spec.equations)]
+        self.reads = {
+            e.tensor: {n for n in _names(e.right) if n in names and n not in computed} for e in spec.equations
+        }
+
+    def together(self, tensor: str) -> tuple[str, ...]:
+        """The tensor and those that it depends on and that no node has as its value, last ones first."""
+        found, todo = {tensor}, [tensor]
+        while todo:
+            new = self.reads.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return tuple(t for t in self.order if t in found)
+
+
+def _names(node: syntax.Node) -> Iterator[str]:
+    for n in node.walk():
+        if isinstance(n, syntax.Access):
+            yield n.tensor
+        elif isinstance(n, syntax.Name):
+            yield n.id
+
+
+def _equations(order: Sequence[Any], computes: Mapping[Any, str], reads: _Reads) -> dict[Any, tuple[str, ...]]:
+    """The equations of each node: its own tensor's, and those up to the next tensors that nodes have as values.
+
+    A node that computes a tensor in several steps has the other equations at the steps.
+    """
+    found: dict[Any, tuple[str, ...]] = {}
     for node in order:
-        if computes[node]:
-            found[node] = computes[node]
-        found.setdefault(node, "")
-        for other, _ in node.next_functions:
-            if other is not None:
-                found.setdefault(other, found[node])
+        below = [m for m, _ in node.next_functions if m is not None and getattr(m, "variable", None) is None]
+        whole = reads.together(computes[node]) if computes[node] else found.get(node, ())
+        stepped = any(not computes[m] for m in below)
+        found[node] = (computes[node],) if computes[node] and stepped else whole
+        for other in below:
+            found.setdefault(other, whole)
     return found
 
 
@@ -198,9 +230,7 @@ class _Identifier:
         shared = storage._cdata in counted
         counted.add(storage._cdata)
         dtype = str(value.dtype).removeprefix("torch.")
-        return Kept(
-            attribute, name or self.tensor(value), tuple(value.shape), dtype, storage.nbytes(), given, shared
-        )
+        return Kept(attribute, name or self.tensor(value), tuple(value.shape), dtype, storage.nbytes(), given, shared)
 
 
 def _close(shown: np.ndarray, true: np.ndarray) -> bool:

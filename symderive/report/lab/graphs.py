@@ -34,8 +34,11 @@ PART = "parameters", "activations", "saved tensors"
 
 @record
 class Prediction:
-    """Bytes at given sizes: ``parameters`` are the differentiated inputs, ``activations`` what the forward alone needs at
-    its peak besides the inputs, ``saved`` what autograd keeps besides them, ``derived`` what the derived backward does."""
+    """Bytes at given sizes.
+
+    ``parameters`` are the differentiated inputs, ``activations`` what the forward alone needs at its peak besides the
+    inputs, ``saved`` what autograd keeps besides them, ``derived`` what the derived backward keeps besides them.
+    """
 
     sizes: Sizes
     dtype: str
@@ -83,7 +86,9 @@ def predict(bench: Bench, dtype: str) -> Prediction:
         memory = memory_of(bench, inputs, upstreams)
         graph, derived = recorded(bench, inputs), derived_kept(bench, inputs)
     except (RuntimeError, OpError, SymderiveError, ValueError) as error:
-        raise SymderiveError(f"{spec.name} cannot be run without numbers, so memory cannot be predicted: {error}") from error
+        raise SymderiveError(
+            f"{spec.name} cannot be run without numbers, so memory cannot be predicted: {error}"
+        ) from error
     wrt = sum(_bytes(x) for x in bench.wrt(inputs))
     return Prediction(
         dict(bench.sizes),
@@ -120,7 +125,7 @@ def graph_blocks(shown: View) -> Iterator[Block]:
     yield Listing(tree(graph))
     yield from _notes(graph)
     yield Heading("Equations, and the derived gradients of what each reads")
-    for tensor in dict.fromkeys(n.equation for n in graph.nodes if n.equation in equations.forward):
+    for tensor in dict.fromkeys(t for n in graph.nodes for t in n.equations):
         yield Formula(equations.forward[tensor])
         for line in equations.backward.get(tensor, []):
             yield Formula(line, depth=2)
@@ -172,7 +177,8 @@ def prediction_finding(p: Prediction) -> str:
     top = p.largest
     part = 100 * values[top] / total if total else 0
     verb = "dominate" if part > 50 else "are the largest part"
-    return f"Predicted by running the op on shapes alone. {top[:1].upper()}{top[1:]} {verb}: {part:.0f} % of {amount(total)}."
+    said = f"{top[:1].upper()}{top[1:]} {verb}: {part:.0f} % of {amount(total)}."
+    return f"Predicted by running the op on shapes alone. {said}"
 
 
 def graph_json(shown: View) -> str:

@@ -11,7 +11,6 @@ from symderive.report.lab.data import (
     Graph,
     InPlace,
     Kept,
-    Lab,
     Memory,
     Mistake,
     NotScalar,
@@ -83,7 +82,8 @@ def saved_findings(graph: Graph, derived: tuple[Kept, ...]) -> Iterator[str]:
     """Autograd's and the derived backward's saved tensors, compared."""
     theirs, ours = extra_bytes(graph.kept), extra_bytes(derived)
     yield (
-        f"Autograd keeps {amount(kept_bytes(graph.kept))}, of which {amount(kept_bytes(graph.kept) - theirs)} are inputs, "
+        f"Autograd keeps {amount(kept_bytes(graph.kept))}, "
+        f"of which {amount(kept_bytes(graph.kept) - theirs)} are inputs, "
         f"which are there anyway, and {amount(theirs)} are kept for the backward alone. The derived backward keeps "
         f"{amount(kept_bytes(derived))}, {amount(ours)} of it besides the inputs."
     )
@@ -100,8 +100,8 @@ def memory_findings(memory: Memory) -> Iterator[str]:
     on, off = memory.forward_recording, memory.forward_no_grad
     if on == off:
         yield (
-            f"The forward's peak is {amount(on)} besides the inputs, with `torch.no_grad()` and without: what is recorded "
-            "is alive at the peak anyway."
+            f"The forward's peak is {amount(on)} besides the inputs, with `torch.no_grad()` and without: "
+            "what is recorded is alive at the peak anyway."
         )
     elif on > off:
         yield (
@@ -115,8 +115,8 @@ def memory_findings(memory: Memory) -> Iterator[str]:
     else:
         more = "more" if ours > theirs else "less"
         yield (
-            f"Forward and backward together peak at {amount(theirs)} with autograd and at {amount(ours)} with the derived "
-            f"code, {amount(abs(ours - theirs))} {more}."
+            f"Forward and backward together peak at {amount(theirs)} with autograd and at {amount(ours)} "
+            f"with the derived code, {amount(abs(ours - theirs))} {more}."
         )
 
 
@@ -160,11 +160,8 @@ def _transposed(m: Transposed) -> tuple[str, list[str]]:
     if m.square is not None and m.square_message:
         said.append(f"Where all sizes are {m.square} PyTorch refuses, too: “{m.square_message}”.")
     elif m.square is not None and m.square_off is not None:
-        said.append(
-            f"Where all sizes are {m.square} nothing is raised: the output is off by {number(m.square_off)} of its largest entry"
-            if m.square_off
-            else f"Where all sizes are {m.square} nothing is raised, and the output is the same"
-        )
+        off = f"off by {number(m.square_off)} of its largest entry" if m.square_off else "the same"
+        said.append(f"Where all sizes are {m.square} nothing is raised, and the output is {off}")
         if m.gradient_off is not None:
             said[-1] += (
                 f", and a transposed `d{m.tensor}` would pass every check of shapes while it is off by "
@@ -183,7 +180,9 @@ def _factor(m: Factor) -> tuple[str, list[str]]:
     if len(values) == 1 and len(alike) == len(m.ratios):
         value = values.pop()
         said.append(
-            "every gradient is the same, so nothing shows it." if value == "1" else f"every gradient becomes {value} times the true one."
+            "every gradient is the same, so nothing shows it."
+            if value == "1"
+            else f"every gradient becomes {value} times the true one."
         )
     else:
         parts = [
@@ -201,7 +200,11 @@ def _accumulated(m: Accumulated) -> tuple[str, list[str]]:
         if times(m.passes) not in then:
             then = f"every `.grad` is {times(next(iter(m.ratios.values())) or 0)} times the gradient."
     else:
-        then = f"{listed(f'{n} is {times(r)} times its gradient' if r is not None else f'{n} is no multiple of its gradient' for n, r in m.ratios.items())}."
+        parts = (
+            f"`{n}` is no multiple of its gradient" if r is None else f"`{n}` is {times(r)} times its gradient"
+            for n, r in m.ratios.items()
+        )
+        then = f"{listed(parts)}."
     return "Accumulated `.grad`", [f"After {m.passes} backward passes with no `zero_grad()` between them, {then}"]
 
 
@@ -223,7 +226,9 @@ def _short(message: str) -> str:
 
 
 def _not_scalar(m: NotScalar) -> tuple[str, list[str]]:
-    return "No upstream", [f"`{m.output}.backward()` raises “{m.message}”: `{m.output}` is no scalar, so an upstream is needed."]
+    return "No upstream", [
+        f"`{m.output}.backward()` raises “{m.message}”: `{m.output}` is no scalar, so an upstream is needed."
+    ]
 
 
 LESSONS: Mapping[type, Callable[..., tuple[str, list[str]]]] = {

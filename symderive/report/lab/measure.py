@@ -60,7 +60,9 @@ def measure(spec: Spec, plan: Plan, progress: Progress | None = None) -> Lab:
     with full_precision():
         rows = tuple(_rows(bench, plan, devices, say))
         if not rows:
-            raise SpecError(f"{spec.name}: nothing could be measured", hint="the code runs in none of the dtypes chosen")
+            raise SpecError(
+                f"{spec.name}: nothing could be measured", hint="the code runs in none of the dtypes chosen"
+            )
         steps: dict[str, Callable[[], Any]] = {
             "operators": lambda: kernels(bench),
             "orders of summation": lambda: tuple(summation_orders(bench)),

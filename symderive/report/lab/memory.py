@@ -15,10 +15,20 @@ from symderive.report.lab.data import Memory
 from symderive.report.lab.errors import Bench
 
 
-class Operators(TorchDispatchMode):  # type: ignore[misc]
+class _Eager(TorchDispatchMode):  # type: ignore[misc]
+    """A mode for eager code only: PyTorch then need not import its compiler, which takes seconds."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+class Operators(_Eager):
     """The names of the operators that run inside, ``mm`` and ``sum``; views and copies of nothing are left out."""
 
-    VIEWS = frozenset(("t", "view", "expand", "permute", "transpose", "detach", "unsqueeze", "squeeze", "select", "alias"))
+    VIEWS = frozenset(
+        ("t", "view", "expand", "permute", "transpose", "detach", "unsqueeze", "squeeze", "select", "alias")
+    )
     MADE = frozenset(("ones", "ones_like", "zeros", "empty", "scalar_tensor", "full", "arange"))
 
     def __init__(self) -> None:
@@ -33,7 +43,7 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
         return func(*args, **(kwargs or {}))
 
 
-class Live(TorchDispatchMode):  # type: ignore[misc]
+class Live(_Eager):
     """Counts the bytes of the storages that operators make inside: those alive now, and the most at any time.
 
     Storages that are there before, such as those of the inputs, do not count.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import partial
+from typing import Any
 
 from symderive.spec import syntax as s
 from symderive.spec.model import Spec
@@ -11,10 +13,10 @@ from symderive.spec.model import Spec
 
 def without_constant(spec: Spec) -> tuple[int, Spec] | None:
     """The position of the last equation with a constant factor, and the spec without that factor; None without one."""
+    known = {*spec.constants, *(n for n in spec.sizes if isinstance(spec.sizes[n], int))}
     for position in reversed(range(len(spec.equations))):
         equation = spec.equations[position]
-        known = {*spec.constants, *(n for n in spec.sizes if isinstance(spec.sizes[n], int))}
-        changed, right = _rewrite(equation.right, lambda n: _dropped(n, known))
+        changed, right = _rewrite(equation.right, partial(_dropped, known=known))
         if changed:
             equations = list(spec.equations)
             equations[position] = replace(equation, right=right)
@@ -65,11 +67,16 @@ def _rewrite(node: s.Node, drop: Drop) -> tuple[bool, s.Node]:
         if isinstance(value, s.Node):
             changed, made = _rewrite(value, drop)
             if changed:
-                return True, replace(node, **{part.name: made})
+                return True, _with(node, part.name, made)
         elif isinstance(value, tuple):
             for n, item in enumerate(value):
                 if isinstance(item, s.Node):
                     changed, made = _rewrite(item, drop)
                     if changed:
-                        return True, replace(node, **{part.name: (*value[:n], made, *value[n + 1 :])})
+                        return True, _with(node, part.name, (*value[:n], made, *value[n + 1 :]))
     return False, node
+
+
+def _with(node: s.Node, name: str, value: Any) -> s.Node:
+    changes: dict[str, Any] = {name: value}
+    return replace(node, **changes)

@@ -38,7 +38,7 @@ class LeftToRight(Float):
     """float32 as a plain loop would compute it: every operation is rounded, and a sum adds one term after the other."""
 
     name = "float32, left to right"
-    functions = {name: _rounded(f) for name, f in Float.functions.items()}
+    functions = {n: _rounded(f) for n, f in Float.functions.items()}  # noqa: RUF012
 
     add = staticmethod(_rounded(lambda a, b: a + b))  # type: ignore[assignment]
     sub = staticmethod(_rounded(lambda a, b: a - b))  # type: ignore[assignment]

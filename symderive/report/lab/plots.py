@@ -73,7 +73,7 @@ def _ceiling(rows: Sequence[ErrorRow]) -> float:
     return 3 * max(seen, default=1.0)
 
 
-def _dots(
+def _dots(  # noqa: PLR0917
     panel: Any,
     rows: Sequence[ErrorRow],
     groups: Sequence[tuple[str, str]],
@@ -94,7 +94,13 @@ def _dots(
         panel.scatter(xs, ys, s=11, alpha=0.65, linewidths=0, color=COLOURS[g % len(COLOURS)], label=gradient)
     panel.axhspan(floor / 4, floor * 4, color="0.93", zorder=0)
     panel.annotate(
-        "exactly 0", (0.995, floor * 3.4), xycoords=("axes fraction", "data"), fontsize=7, ha="right", va="top", color="0.4"
+        "exactly 0",
+        (0.995, floor * 3.4),
+        xycoords=("axes fraction", "data"),
+        fontsize=7,
+        ha="right",
+        va="top",
+        color="0.4",
     )
     panel.set_ylim(floor / 4, _ceiling(rows))
     ticks = [t for t in panel.get_yticks() if floor * 4 < t <= _ceiling(rows)]

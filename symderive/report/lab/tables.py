@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from symderive.report.lab.data import ErrorRow, Graph, Kept, Lab, Orders, Summary
+from symderive.report.lab.data import ErrorRow, Graph, Kept, Orders, Summary
+from symderive.report.lab.drawing import derived_lines
 from symderive.report.lab.lessons import node_note
 from symderive.report.lab.words import amount, number, shape
 
@@ -53,9 +53,13 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right:
     """A table that is readable as text, too; ``right`` are the columns that are set flush right."""
     cells = [[c.replace("|", "\\|") for c in row] for row in (columns, *rows)]
     widths = [max(3, *(len(row[n]) for row in cells)) for n in range(len(columns))]
-    lines = [_row([c.rjust(w) if n in right else c.ljust(w) for n, (c, w) in enumerate(zip(row, widths, strict=True))]) for row in cells]
+    lines = [_row([_set(c, w, n in right) for n, (c, w) in enumerate(zip(row, widths, strict=True))]) for row in cells]
     rule = _row([("-" * (w - 1) + ":") if n in right else "-" * w for n, w in enumerate(widths)])
     return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _set(cell: str, width: int, right: bool) -> str:
+    return cell.rjust(width) if right else cell.ljust(width)
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -105,15 +109,15 @@ def orders_table(orders: Sequence[Orders]) -> str:
     return markdown_table(head, rows, (2, 3, 4, 5))
 
 
-def graph_table(graph: Graph, equations: Mapping[str, str], backward: Mapping[str, list[str]]) -> str:
+def graph_table(graph: Graph, backward: Mapping[str, list[str]]) -> str:
     """Every node: the equation that it belongs to, the derived gradients of that, what it keeps, what it is."""
     rows = []
     for n, node in enumerate(graph.nodes):
-        derived = "; ".join(f"`{' ⏎ '.join(b.splitlines())}`" for b in backward.get(node.equation, []) if not node.leaf)
+        derived = "; ".join(f"`{' ⏎ '.join(line.splitlines())}`" for line in derived_lines(node, backward))
         rows.append(
             [
                 f"`{node.kind}`",
-                f"`{node.leaf}`" if node.leaf else f"`{node.equation}`" if node.equation in equations else "",
+                f"`{node.leaf}`" if node.leaf else ", ".join(f"`{t}`" for t in node.equations),
                 derived,
                 ", ".join(f"`{k.name or k.attribute}` {shape(k.shape)}" for k in node.kept),
                 node_note(graph, n),
@@ -134,8 +138,3 @@ def _kept_cells(kept: Kept) -> list[str]:
     if kept.shared:
         note = f"{note}, counted above" if note else "counted above"
     return [f"`{kept.name or kept.attribute}`", shape(kept.shape), kept.dtype, amount(kept.bytes), note]
-
-
-def finite(lab: Lab) -> bool:
-    """Whether there is an error to plot at all."""
-    return any(math.isfinite(r.float64) for r in lab.rows)

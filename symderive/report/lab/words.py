@@ -57,4 +57,9 @@ def times(factor: float) -> str:
 
 def runs(count: int) -> str:
     """``1 run``, ``20 runs``."""
-    return f"{count} run" + ("s" if count != 1 else "")
+    return plural(count, "run")
+
+
+def plural(count: int, what: str) -> str:
+    """``1 run``, ``3 gradients``."""
+    return f"{count} {what}{'s' if count != 1 else ''}"

@@ -15,6 +15,8 @@ from symderive.report.lab.findings import degrading, error_findings, headlines, 
 from symderive.report.lab.lessons import graph_findings, lesson, memory_findings, saved_findings
 from symderive.report.lab.words import amount, code, listed, runs, sizes
 
+NO_REFERENCE = "The spec has no reference, so autograd differentiates the emitted forward."
+
 
 def report_markdown(lab: Lab, derivation: Derivation, plots: Sequence[str] = (), files: Sequence[str] = ()) -> str:
     """The report of a lab as Markdown that GitHub shows."""
@@ -44,7 +46,7 @@ def _head(lab: Lab, derivation: Derivation) -> Iterator[str]:
     yield (
         f"`{setting.path or setting.spec}` at {sizes(setting.sizes)}: {runs(setting.runs)} with random inputs "
         f"(seed {setting.seed}) in {listed(setting.dtypes)} on {listed(setting.devices)}. {upstream} "
-        + ("" if lab.graph.of_reference else "The spec has no reference, so autograd differentiates the emitted forward. ")
+        + ("" if lab.graph.of_reference else f"{NO_REFERENCE} ")
         + "Every number and every conclusion below is of this run."
     )
     if spec.source:
@@ -102,7 +104,7 @@ def _graph(lab: Lab, equations: Equations) -> Iterator[str]:
     yield "## The autograd graph"
     yield " ".join(graph_findings(lab.graph))
     yield f"```\n{tree(lab.graph).rstrip()}\n```"
-    yield tables.graph_table(lab.graph, equations.forward, equations.backward)
+    yield tables.graph_table(lab.graph, equations.backward)
 
 
 def _memory(lab: Lab, plots: Sequence[str]) -> Iterator[str]:
@@ -111,7 +113,7 @@ def _memory(lab: Lab, plots: Sequence[str]) -> Iterator[str]:
     yield tables.kept_table(lab.graph, lab.derived)
     yield " ".join(saved_findings(lab.graph, lab.derived))
     m = lab.memory
-    yield "The most bytes of tensors alive at once besides the inputs, counted at every operator that PyTorch dispatches:"
+    yield "The most bytes of tensors alive at once besides the inputs, counted at every operator:"
     yield tables.markdown_table(
         ("", "peak"),
         [
