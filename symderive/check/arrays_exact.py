@@ -103,7 +103,8 @@ class ExactArrays:
     def each(self, function: Callable[..., Value], *arrays: Array) -> Array:
         """``function`` of the entries of arrays that are broadcast together."""
         self.fit(*arrays)
-        return np.frompyfunc(function, len(arrays), 1)(*arrays)
+        with np.errstate(all="ignore"):  # NumPy looks at the flags that plain Python floats leave behind
+            return np.frompyfunc(function, len(arrays), 1)(*arrays)
 
     def fit(self, *arrays: Array) -> tuple[int, ...]:
         """The shape that arrays broadcast to. Raises where they do not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from symderive.claims.lines import ClaimError, Line, nearest
 from symderive.claims.ranges import Ranges
 from symderive.claims.world import JACOBIAN, World, is_jacobian
 from symderive.errors import Span, SymderiveError
+from symderive.record import record
 from symderive.spec import syntax
 
 
-@dataclass(frozen=True)
+@record
 class Sides:
     """A side of a claim and the truth at one point, entry by entry, as plain numbers of equal shape.
 

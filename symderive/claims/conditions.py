@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.world import Sizes
 from symderive.errors import SymderiveError
+from symderive.record import record
 from symderive.spec import model, syntax
 from symderive.spec.format import number_text, to_text
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 POINTS = 4
 
 
-@dataclass(frozen=True)
+@record
 class Condition:
     """A condition in words, its ``kind`` (symmetric, ...), what it is about, and how to make it hold."""
 
@@ -230,6 +231,17 @@ def _others(value: Fraction) -> Iterator[Fraction]:
         yield from (value + 1, value + 2)
     else:
         yield from (value * Fraction(5, 4), value * Fraction(1, 2))
+
+
+def varied_constants(trial: Trial, point: Point) -> Point | None:
+    """The point with another value of every constant that can have one; None where there is none."""
+    spec = trial.spec
+    values = {n: next(_others(v)) for n, v in spec.constants.items() if _variable(spec, n)}
+    if not values:
+        return None
+    varied = replace(point, constants={**spec.constants, **values})
+    chooser = type(trial.court.points)(replace(spec, constants=varied.constants or {}))
+    return varied if chooser.smooth(varied) else None
 
 
 def only_for_constant(trial: Trial) -> tuple[Verdict, Diagnosis | None, str] | None:

@@ -6,7 +6,8 @@ No verdict depends on them: verdicts come from numbers alone.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line
-from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of
+from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
@@ -79,9 +80,16 @@ class Derived:
 
     def formula(self, name: str, *, array: bool) -> str | None:
         """The right formula of a gradient, in array form where that is wanted and there is one."""
+        statement = self.statements.get(name)
+        other = "" if statement is None else tensor_of(statement.right)
+        if statement is not None and other in self.statements and other != name:  # dy[i] = de[i]: say what de is
+            left, right = self.statements[other].left, statement.right
+            if left == right:
+                statement = replace(self.statements[other], left=statement.left)
+                if array and other in self.arrays:
+                    return re.sub(rf"^{other}\b", name, self.arrays[other], flags=re.MULTILINE)
         if array and name in self.arrays:
             return self.arrays[name]
-        statement = self.statements.get(name)
         return None if statement is None else to_text(statement)
 
 
@@ -102,8 +110,20 @@ def correction(desk: Desk) -> str | None:
 # A claim as the truth with a mistake in it
 
 
+def missing_terms(desk: Desk) -> Finding | None:
+    """The claim is the derived formula without some of its terms."""
+    return _first_mistake(desk, _dropped_terms)
+
+
 def truth_with_mistake(desk: Desk) -> Finding | None:
-    """The mistake that turns the derived formula into the claim: a term or a factor dropped, a sign, an operand."""
+    """The mistake that turns the derived formula into the claim: a sign, a factor dropped, an operand."""
+    return _first_mistake(desk, _mistakes)
+
+
+Mistakes = Callable[[Desk, syntax.Node], Iterator[tuple[str, syntax.Node, str]]]
+
+
+def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
     if desk.line.role != "gradient" or desk.claimed is None:
         return None
     statement = desk.court.derived.statements.get(desk.line.name)
@@ -112,9 +132,9 @@ def truth_with_mistake(desk: Desk) -> Finding | None:
     left = statement.left
     indices = left.indices if isinstance(left, syntax.Access) else None
     line = Line(statement, to_text(statement), "gradient", desk.line.name, indices, desk.line.tensor)
-    if not _gives(desk, statement.right, line, desk.truths):
+    if tensor_of(statement.right) or not _gives(desk, statement.right, line, desk.truths):
         return None
-    for kind, node, words in _mistakes(desk, statement.right):
+    for kind, node, words in mistakes(desk, statement.right):
         if desk.late:
             return None
         if _gives(desk, node, line, desk.claimed):
@@ -134,7 +154,7 @@ def _gives(desk: Desk, node: syntax.Node, line: Line, wanted: list[Any]) -> bool
 
 
 def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    yield from _dropped_terms(desk, right)
+    yield from _dropped_inside(desk, right)
     yield from _flipped_terms(desk, right)
     yield from _dropped_factors(desk, right)
     yield from _other_operands(desk, right)
@@ -148,6 +168,23 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
                 words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
                 text = f"A term is missing: {words}, in {to_text(right)}."
                 yield "missing_term", put(right, place, sum_of(rest)), text
+
+
+def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    """Terms of arguments, conditions and index positions."""
+    for place, inner in places(right):
+        above = get(right, place[:-1]) if place else None
+        if not _is_chain(inner) or (_is_chain(above) and place[-1][0] in ("left", "right")):
+            continue
+        terms = terms_of(inner)
+        for n, (_, term) in enumerate(terms):
+            rest = sum_of([t for m, t in enumerate(terms) if m != n])
+            words = f"A term is missing: {to_text(inner)} has {to_text(term)}, too."
+            yield "missing_term", put(right, place, rest), words
+
+
+def _is_chain(node: syntax.Node | None) -> bool:
+    return isinstance(node, syntax.Binary) and node.op in ("+", "-")
 
 
 def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:

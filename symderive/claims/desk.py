@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,11 @@ from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
-from symderive.claims.lines import ClaimError, Line, NotJudged, names_in
+from symderive.claims.lines import ClaimError, Line, NotJudged
 from symderive.claims.points import Point
+from symderive.claims.ratios import Ratio, name_ratio
 from symderive.errors import SymderiveError
+from symderive.record import record
 from symderive.spec import syntax
 from symderive.spec.format import to_text
 
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from symderive.claims.judge import Outcome, Trial
 
 SECONDS = 0.55
-"""How long the search for an explanation may take before it is given up."""
+"""How much processor time the search for an explanation may take before it is given up."""
 
 
-@dataclass(frozen=True)
+@record
 class Finding:
     """An explanation: its kind, a sentence, and the right side that it leads to, in the claim's own style."""
 
@@ -50,26 +51,53 @@ class Desk:
         self.node = trial.node
         self.outcome = outcome
         self.condition = condition
-        self.end = time.perf_counter() + SECONDS
+        self.end = time.thread_time() + SECONDS
 
     @property
     def late(self) -> bool:
         """Whether the time is up."""
-        return time.perf_counter() > self.end
+        return time.thread_time() > self.end
 
     @cached_property
     def points(self) -> list[Point]:
         """Two points of different sizes."""
-        pair = self.court.points.pair
-        if self.outcome.sides is None or self.outcome.point is pair[0]:
-            return pair
-        return [self.outcome.point, pair[1]] if self.trial.at(pair[0]).holds else pair
+        points = self.court.points
+        pair = points.pair
+        if self.outcome.sides is not None and self.outcome.point is not pair[0] and self.trial.at(pair[0]).holds:
+            pair = points.partnered(self.outcome.point)
+        for _ in range(4):
+            if self.tells(pair[1]):
+                break
+            pair = points.partnered(pair[0])
+        return pair
 
-    @property
-    def constants(self) -> dict[str, Fraction]:
-        """The constants that the claim does not mention, which it may lack."""
-        used = names_in(self.node)
-        return {n: v for n, v in self.spec.constants.items() if n not in used}
+    def tells(self, point: Point) -> bool:
+        """Whether the truth is not just 0 at a point, as behind a ``relu`` that is off."""
+        try:
+            return bool(np.any(self.truth(self.court.bench(point, FLOAT))))
+        except ClaimError:
+            return True
+
+    @cached_property
+    def varied(self) -> Point | None:
+        """The first point with other constants, which tells a factor 2 from a constant that is 2."""
+        from symderive.claims.conditions import varied_constants
+
+        return varied_constants(self.trial, self.points[0])
+
+    @cached_property
+    def ratio_benches(self) -> list[Bench]:
+        """The benches at which a ratio must agree to have a name."""
+        return [*self.benches, self.court.bench(self.varied, FLOAT)] if self.varied else self.benches
+
+    def named(self, values: Sequence[float]) -> Ratio | None:
+        """A name for a ratio that has these values on the first of the ratio benches."""
+        worlds = [b.world for b in self.ratio_benches[: len(values)]]
+        known = [{n: float(v) for n, v in w.sizes.items() if isinstance(v, int) and v > 1} for w in worlds]
+        if len(values) > len(self.benches):
+            for names, world in zip(known, worlds, strict=True):
+                names |= {n: float(v) for n, v in world.constants.items()}
+        return name_ratio(values, known, set(self.spec.constants))
 
     @cached_property
     def benches(self) -> list[Bench]:
@@ -115,7 +143,7 @@ class Desk:
             outcomes = [trial.at(p) for p in [*self.court.points.main, *self.points[:1]]]
         except (ClaimError, SymderiveError, NotJudged, RecursionError):
             return False
-        return all(o.error is None and o.wrong is None for o in outcomes)
+        return all(o.holds for o in outcomes) and any(o.decided for o in outcomes)
 
     def fits_truth(self, compute: Callable[[Bench], np.ndarray | None]) -> bool:
         """Whether what ``compute`` makes of a bench equals the claim, in floats at both points and exactly at one."""

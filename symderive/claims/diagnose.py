@@ -37,6 +37,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     values.other_gradient,
     forwards.flipped_argument,
     fit.term_by_term,
+    derived.missing_terms,
     paths.missing_terms,
     edits.single_edits,
     values.off_diagonal,
@@ -64,8 +65,8 @@ def _first(desk: Desk) -> Finding | None:
             return None
         try:
             finding = explainer(desk)
-        except (ClaimError, SymderiveError):
-            continue
+        except (ClaimError, SymderiveError, ValueError, IndexError):
+            continue  # an explanation that does not apply to shapes like these
         if finding is not None:
             return finding
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from symderive.check.sample import numbers_of
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk, Finding
+from symderive.claims.lines import names_in
 from symderive.claims.trees import (
     Place,
     axis,
@@ -30,11 +31,13 @@ from symderive.claims.trees import (
     tensor_of,
     terms_of,
 )
+from symderive.claims.world import gradient_names
+from symderive.record import record
 from symderive.spec import syntax
 from symderive.spec.functions import FUNCTIONS, NORMALISERS
 
 
-@dataclass(frozen=True)
+@record
 class Edit:
     """A changed claim, the kind of mistake that the change mends, and words for it."""
 
@@ -296,6 +299,9 @@ def alike(desk: Desk, name: str) -> list[str]:
     shape = np.shape(tensors[name])
     taken = {desk.line.name, name, f"d{desk.line.tensor}", f"d{desk.line.tensor}_total"}
     usable = [n for n in tensors if n not in taken and not n.startswith(("D:", "~")) and not _doubled(desk, n)]
+    if not name.startswith("d"):  # a forward tensor is taken for an upstream, but hardly for another gradient
+        gradients = gradient_names(desk.spec)
+        usable = [n for n in usable if n not in gradients or gradients[n] in desk.spec.outputs]
     same = [n for n in usable if np.shape(tensors[n]) == shape]
     return same + [n for n in usable if np.ndim(tensors[n]) == len(shape) and n not in same]
 
@@ -457,6 +463,9 @@ def _available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.N
     tensors = desk.benches[0].tensors
     usable = [n for n in tensors if not n.startswith(("D:", "~")) and not _doubled(desk, n) and n != desk.line.name]
     ids = {i.name for i in desk.spec.inputs if not i.is_real}
+    seen = names_in(root)
+    gradients = gradient_names(desk.spec)
+    ids |= {n for n, of in gradients.items() if of not in desk.spec.outputs and n not in seen}
     usable = [n for n in usable if n not in ids]
     if desk.line.indices is None:
         for name in usable:
@@ -498,8 +507,8 @@ def signs(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 words = f"The signs in {desk.text(inner)} are wrong: it should be {desk.text(flipped)}."
                 yield Edit("sign", put(node, place, flipped), words)
         if isinstance(inner, syntax.Binary) and inner.op == "**":
-            new = replace(inner, right=negated(inner.right))
-            yield Edit("sign", put(node, place, new), f"The sign of the power in {desk.text(inner)} is wrong.")
+            power = replace(inner, right=negated(inner.right))
+            yield Edit("sign", put(node, place, power), f"The sign of the power in {desk.text(inner)} is wrong.")
 
 
 def _flips(node: syntax.Node) -> Iterator[syntax.Node]:

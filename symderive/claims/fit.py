@@ -8,7 +8,7 @@ import numpy as np
 
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import ClaimError
-from symderive.claims.ratios import Ratio, name_ratio
+from symderive.claims.ratios import Ratio
 from symderive.claims.trees import Place, get, places, put, sum_of, terms_of, times
 from symderive.claims.values import factor_words
 from symderive.errors import SymderiveError
@@ -100,8 +100,9 @@ def _fit(
 ) -> list[Ratio | None] | None:
     """The multiple of each term, None for one that must go; None as a whole where there are no such multiples."""
     solutions = []
-    for bench, true in zip(desk.benches, desk.truths, strict=True):
+    for bench in desk.ratio_benches:
         try:
+            true = desk.truth(bench)
             parts = [desk.value(bench, put(node, place, sum_of([t]))) for t in terms]
             whole = desk.value(bench, node)
         except (ClaimError, SymderiveError):
@@ -110,15 +111,16 @@ def _fit(
             return None
         solution = _solve(parts, whole, true)
         if solution is None:
-            return None
+            break
         solutions.append(solution)
-    sizes = [p.sizes for p in desk.points]
+    if len(solutions) < len(desk.benches):
+        return None
     ratios: list[Ratio | None] = []
     for values in zip(*solutions, strict=True):
         if all(abs(v) < 1e-9 for v in values):
             ratios.append(None)
             continue
-        ratio = name_ratio(values, sizes, desk.constants)
+        ratio = desk.named(values)
         if ratio is None:
             return None
         ratios.append(ratio)

@@ -11,7 +11,7 @@ import numpy as np
 from symderive.check.floats import FLOAT
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.lines import ClaimError
+from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.trees import Place, binders_above, negated, places, put, tensor_of
 from symderive.claims.world import World
 from symderive.errors import SymderiveError
@@ -23,13 +23,18 @@ _TWO = Fraction(2)
 
 
 def _gradients(desk: Desk, equations: Sequence[model.Equation], tensor: str) -> list[np.ndarray] | None:
-    """The gradient of a tensor under other equations, at the desk's points, as floats."""
+    """The gradient of a tensor under other equations, at the desk's points, as floats.
+
+    For a claim that mentions no upstream, the upstream is 1.
+    """
     found = []
+    ones = not any(n.startswith("d") and n[1:] in desk.spec.outputs for n in names_in(desk.node))
     for point in desk.points:
         first = point.world(desk.spec, FLOAT)
         try:
+            upstreams = {n: np.ones(np.shape(a)) for n, a in first.upstreams.items()} if ones else first.upstreams
             world = World(
-                desk.spec, point.sizes, first.plain_inputs, first.upstreams, FLOAT,
+                desk.spec, point.sizes, first.plain_inputs, upstreams, FLOAT,
                 constants=point.constants, equations=equations,
             )  # fmt: skip
             found.append(world.plain(world.gradient(tensor)).astype(float))
@@ -189,6 +194,9 @@ def _readings(desk: Desk, equation: model.Equation) -> Iterator[tuple[Place, syn
             square = syntax.Binary("**", node.left, syntax.Number(_TWO))
             if square != node:
                 yield place, square, f"the forward has {text}, and here it is read as {desk.text(square)}"
+        elif isinstance(node, syntax.Call) and node.function == "where":
+            for branch in node.arguments[1:]:
+                yield place, branch, f"the forward has {text}, and here only {desk.text(branch)} is seen"
         elif isinstance(node, syntax.Call) and node.function in FUNCTIONS:
             argument = node.arguments[0]
             yield place, argument, f"the forward has {text}, and here it is read as {desk.text(argument)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from symderive.claims.points import Point, Points
 from symderive.claims.result import ClaimResult, Diagnosis, Verdict
 from symderive.claims.world import is_jacobian
 from symderive.errors import SymderiveError
+from symderive.record import record
 from symderive.spec import model, syntax
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from symderive.check.results import CheckResult
 
 
-@dataclass(frozen=True)
+@record
 class Outcome:
     """A side against the truth at one point: the first ``wrong`` entry, the first ``undefined`` one, what was decided.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from symderive.claims.world import gradient_names, is_jacobian
 from symderive.errors import Span
+from symderive.record import record
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
 
@@ -29,7 +29,7 @@ class NotJudged(Exception):
     """A claim that cannot be judged, and why."""
 
 
-@dataclass(frozen=True)
+@record
 class Line:
     """One statement. ``indices`` are None where the left side is a bare name; ``tensor`` is what ``d<name>`` is of."""
 

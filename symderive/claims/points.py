@@ -23,7 +23,7 @@ from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.sizes import BATCH_SIZE
 
-POOL = (2, 3, 5, 4, 7, 6, 11)
+POOL = (2, 3, 5, 4, 7, 6, 9, 8, 11, 10, 13)
 SQUARES = (3, 4, 2, 5, 6, 8)
 BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
 MOST_WORK = 800
@@ -100,10 +100,10 @@ class SizeChooser:
         self.names = list(symbols)
         self.batched = BATCH_SIZE in extents
 
-    def valid(self, sizes: Mapping[str, int]) -> bool:
-        """Whether every axis and range has at least one entry."""
+    def valid(self, sizes: Mapping[str, int], least: int = 1) -> bool:
+        """Whether every axis and range that depends on sizes has at least so many entries; fixed ones have one."""
         try:
-            return all(e(sizes) >= 1 for e in self.extents.values())
+            return all(f(sizes) >= (least if e.free_symbols else 1) for e, f in self.extents.items())
         except (KeyError, ZeroDivisionError, TypeError):
             return False
 
@@ -116,16 +116,19 @@ class SizeChooser:
         return total + sum(math.prod(values[e] for e in i.shape) for i in self.spec.inputs)
 
     def different(self) -> Iterator[dict[str, int]]:
-        """Pairwise different sizes, the cheapest first."""
-        pool = POOL[: min(len(self.names) + 2, len(POOL))]
-        if len(self.names) > len(pool):
-            pool = tuple(range(2, len(self.names) + 4))
-        found = []
-        for values in itertools.islice(itertools.permutations(pool, len(self.names)), 6000):
-            sizes = dict(zip(self.names, values, strict=True))
-            if self.valid(sizes):
-                found.append(sizes)
-        yield from sorted(found, key=self.work)
+        """Pairwise different sizes at which no range is 1, where there are such; the cheapest first."""
+        for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
+            pool = POOL[: len(self.names) + extra]
+            if len(self.names) > len(pool):
+                pool = tuple(range(2, len(self.names) + 2 + extra))
+            found = []
+            for values in itertools.islice(itertools.permutations(pool, len(self.names)), 6000):
+                sizes = dict(zip(self.names, values, strict=True))
+                if self.valid(sizes, least):
+                    found.append(sizes)
+            if found:
+                yield from sorted(found, key=self.work)
+                return
 
     def plan(self) -> list[Sizes]:
         """Two choices of different sizes, a square one, and the author's where they are cheap."""
@@ -196,7 +199,10 @@ class Points:
     @cached_property
     def pair(self) -> list[Point]:
         """Two points of different sizes, with as many batch axes."""
-        first = self.main[0]
+        return self.partnered(self.main[0])
+
+    def partnered(self, first: Point) -> list[Point]:
+        """A point and another of different sizes, with as many batch axes."""
         second = self.plan[1] if len(self.plan) > 1 else first.sizes
         if syntax.BATCH in first.sizes:
             second = {**second, syntax.BATCH: (3,) * len(first.sizes[syntax.BATCH])}  # type: ignore[arg-type]
@@ -218,9 +224,10 @@ class Points:
         for tensor in self.spec.inputs:
             values = first.inputs[tensor.name]
             if tensor.is_real and not tensor.range and not _ZEROLESS & set(tensor.assume):
-                yield replace(
-                    first, inputs={**first.inputs, tensor.name: self.holes(values)}, note=f"zero {tensor.name}"
-                )
+                holes = self.holes(values)
+                if "symmetric" in tensor.assume:
+                    holes = sample.ASSUMPTIONS["symmetric"](sample.Draw(self.rng, exact=True), holes)
+                yield replace(first, inputs={**first.inputs, tensor.name: holes}, note=f"zero {tensor.name}")
         for name, values in first.upstreams.items():
             if np.ndim(values):
                 yield replace(first, upstreams={**first.upstreams, name: self.holes(values)}, note=f"zero d{name}")
@@ -253,7 +260,7 @@ class Points:
         return None
 
 
-_ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd"}
+_ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd", "one_hot", "binary"}
 
 
 def entries_of(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from symderive.claims.trees import number, product_of
+from symderive.record import record
 from symderive.spec import syntax
 
 
-@dataclass(frozen=True)
+@record
 class Ratio:
     """``number * sizes and constants to powers``: ``-2``, ``N``, ``1 / N``, ``2 * K``."""
 
@@ -52,35 +52,17 @@ def constant_ratio(top: np.ndarray, bottom: np.ndarray) -> float | None:
 
 
 def name_ratio(
-    values: Sequence[float], sizes: Sequence[Mapping[str, object]], constants: Mapping[str, Fraction]
+    values: Sequence[float], known: Sequence[Mapping[str, float]], constants: Collection[str]
 ) -> Ratio | None:
-    """The simplest ratio with these values at points of these sizes."""
-    known = [
-        {n: float(v) for n, v in s.items() if isinstance(v, int) and v > 1}
-        | {n: float(v) for n, v in constants.items()}
-        for s in sizes
-    ]
-    if named := _named(values, constants):
-        return named
-    for powers in _powers(list(known[0]) if known else []):
+    """The simplest ratio with these values at points of these sizes and ``constants``, by name."""
+    for powers in _powers(list(known[0])):
         rest = [v / _product(powers, k) for v, k in zip(values, known, strict=True)]
-        if any(abs(r - rest[0]) > 1e-8 * abs(rest[0]) for r in rest):
+        if any(not abs(r - rest[0]) <= 1e-8 * abs(rest[0]) for r in rest):
             continue
         simple = Fraction(rest[0]).limit_denominator(60)
         if simple and abs(float(simple) - rest[0]) <= 1e-9 * abs(rest[0]) and abs(simple.numerator) <= 500:
             return Ratio(simple, powers, any(n not in constants for n, _ in powers))
     return _any_rational(values)
-
-
-def _named(values: Sequence[float], constants: Mapping[str, Fraction]) -> Ratio | None:
-    """A constant, or one over it, that is no round number: 1.7 is K rather than a factor of its own."""
-    for name, value in constants.items():
-        if value.denominator != 1:
-            for power in (1, -1):
-                for sign in (1, -1):
-                    if all(abs(v - sign * float(value) ** power) <= 1e-9 * abs(v) for v in values):
-                        return Ratio(Fraction(sign), ((name, power),))
-    return None
 
 
 def _any_rational(values: Sequence[float]) -> Ratio | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from symderive.record import record
 
 Verdict = Literal["right", "conditional", "wrong", "invalid"]
 
@@ -15,7 +16,7 @@ KINDS = (
 """The kinds of diagnosis."""
 
 
-@dataclass(frozen=True)
+@record
 class Diagnosis:
     """Why a claim is not right. ``counterexample`` has ``sizes``, ``indices``, ``claimed`` and ``true``."""
 
@@ -36,7 +37,7 @@ class Diagnosis:
         }
 
 
-@dataclass(frozen=True)
+@record
 class ClaimResult:
     """One side of one claim. ``verdict`` is None where it cannot be judged; then ``detail`` says why.
 

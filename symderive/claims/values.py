@@ -11,7 +11,7 @@ from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import ClaimError, names_in
-from symderive.claims.ratios import Ratio, constant_ratio, name_ratio
+from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.trees import axis, method, negated, number, times
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
@@ -37,10 +37,13 @@ def whole_factor(desk: Desk) -> Finding | None:
 def _ratio(desk: Desk) -> Ratio | None:
     if desk.claimed is None:
         return None
-    values = [constant_ratio(t, c) for t, c in zip(desk.truths, desk.claimed, strict=True)]
-    if any(v is None for v in values):
-        return None
-    return name_ratio([v for v in values if v is not None], [p.sizes for p in desk.points], desk.constants)
+    values: list[float] = []
+    for bench in desk.ratio_benches:
+        value = constant_ratio(desk.truth(bench), desk.value(bench, desk.node))
+        if value is None:
+            break
+        values.append(value)
+    return desk.named(values) if len(values) >= len(desk.benches) else None
 
 
 def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
