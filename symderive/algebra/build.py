@@ -153,7 +153,9 @@ _COMPARE: dict[str, Callable[[Expr, Expr], Expr]] = {
 
 @build.register
 def _compare(node: syntax.Compare, scope: Scope, position: bool = False) -> Expr:
-    operands = [build(o, scope, position) for o in node.operands]
+    operands = [build(o, scope, True) for o in node.operands]
+    if not position and not all(o.is_integer for o in operands):
+        operands = [build(o, scope, False) for o in node.operands]  # else of indices, where constants are numbers
     links = [_COMPARE[op](a, b) for op, a, b in zip(node.ops, operands, operands[1:], strict=False)]
     return nodes.And(*links)
 

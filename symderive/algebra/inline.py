@@ -6,7 +6,7 @@ statistics collapse into three terms, while ``dP`` of an attention, a contractio
 
 from __future__ import annotations
 
-from sympy import Expr, Mul
+from sympy import Add, Expr, Mul, Pow
 
 from symderive.algebra.nodes import Access, Condition, Eq, Index, Pad, Sum, Where, free_indices
 from symderive.algebra.program import Equation
@@ -83,8 +83,14 @@ def _is_alias(right: Expr) -> bool:
 
 
 def _can_meet(right: Expr) -> bool:
-    """Whether it is more than a product or a mask of tensors."""
-    return not all(isinstance(n, Access | Where | Condition | Mul) or not n.args for n in _nodes(right))
+    """Whether it is more than a polynomial or a mask of tensors: has a reduction, a quotient or a function in it."""
+    return not all(
+        isinstance(n, Access | Where | Condition | Mul | Add) or not n.args or _is_power(n) for n in _nodes(right)
+    )
+
+
+def _is_power(node: Expr) -> bool:
+    return isinstance(node, Pow) and node.exp.is_Integer and node.exp > 0
 
 
 def _nodes(expression: Expr) -> list[Expr]:
