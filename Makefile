@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test lint types pytest speed picture clean
+.PHONY: demo test lint types pytest speed reports picture clean
 
 demo: $(VENV)/.run
 	$(BIN)/symderive derive derivations/linear_mse.yaml
@@ -26,6 +26,13 @@ pytest: $(VENV)/.dev node_modules/.package-lock.json
 
 speed: $(VENV)/.run
 	$(BIN)/python experiments/speed/run.py
+
+reports: $(VENV)/.report
+	PATH="$(abspath $(BIN)):$$PATH" experiments/reports.sh
+
+$(VENV)/.report: $(VENV)/.run
+	$(PIP) -e '.[report]'
+	touch $@
 
 $(VENV)/.run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

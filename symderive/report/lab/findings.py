@@ -123,23 +123,23 @@ def _overflow(rows: Sequence[ErrorRow], own: Sequence[Summary], read: Sequence[s
             f"{number(worst.float64[1])} (`{worst.gradient}`)."
         )
     elif bad:
-        yield f"{code(bad)} overflow{'s' if len(bad) == 1 else ''} in {'them' if outputs else 'some of the runs'}, too."
+        parts = listed(f"`{n}` in {len(lost[n])}" for n in bad)
+        yield f"Of the gradients {parts} of {runs(total)} {'has' if len(bad) == 1 else 'have'} entries that overflow."
 
 
 def degrading(lab: Lab) -> Iterator[str]:
-    """How the errors grow from float32 to the low precisions."""
+    """How the errors grow from float32 to the low precisions, a sentence a dtype."""
     table = {(s.device, s.dtype, s.gradient): s for s in lab.summaries}
-    for (device, dtype, gradient), low in table.items():
-        base = table.get((device, "float32", gradient))
-        if device != "cpu" or dtype not in ("float16", "bfloat16") or base is None:
-            continue
-        if 0 < base.float64[1] < math.inf and math.isfinite(low.float64[1]):
-            grown = low.float64[1] / base.float64[1]
+    for dtype in ("bfloat16", "float16"):
+        grown = {}
+        for (device, kind, gradient), low in table.items():
+            base = table.get((device, "float32", gradient))
+            if device == "cpu" and kind == dtype and base is not None and 0 < base.float64[1] < math.inf:
+                grown[gradient] = low.float64[1] / base.float64[1]
+        values = listed(f"{number(v)} times (`{n}`)" for n, v in grown.items() if math.isfinite(v))
+        if values:
             unit = ROUNDOFF[dtype] / ROUNDOFF["float32"]
-            yield (
-                f"`{gradient}`: from float32 to {dtype} the largest error grows {number(grown)} times, "
-                f"the unit roundoff {unit:g} times."
-            )
+            yield f"From float32 to {dtype} the unit roundoff grows {unit:g} times, and the largest error {values}."
 
 
 def order_findings(lab: Lab) -> list[str]:

@@ -161,7 +161,7 @@ def _transposed(m: Transposed) -> tuple[str, list[str]]:
         said.append(f"Where all sizes are {m.square} PyTorch refuses, too: “{m.square_message}”.")
     elif m.square is not None and m.square_off is not None:
         off = f"off by {number(m.square_off)} of its largest entry" if m.square_off else "the same"
-        said.append(f"Where all sizes are {m.square} nothing is raised, and the output is {off}")
+        said.append(f"Where all sizes are {m.square} nothing is raised: the output is {off}")
         if m.gradient_off is not None:
             said[-1] += (
                 f", and a transposed `d{m.tensor}` would pass every check of shapes while it is off by "

@@ -53,8 +53,10 @@ def errors_figure(lab: Lab) -> Any:
     ):
         _dots(panel, lab.rows, groups, gradients, value, floor)
         panel.set_title(title, fontsize=10)
-    _bounds(panels[1], lab.rows, groups, gradients)
+    _bounds(panels[1], lab.rows, groups, gradients, 4 * floor)
     panels[0].set_ylabel("largest absolute error of a run")
+    if any(not math.isfinite(v) for r in lab.rows for v in (r.autograd, r.float64) if v is not None):
+        panels[0].annotate("▲ not finite", (0.01, 0.985), xycoords="axes fraction", fontsize=7, va="top", color="0.4")
     handles, labels = panels[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(8, len(labels)), fontsize=8, frameon=False)
     figure.suptitle(f"{lab.setting.spec}: errors of {lab.setting.runs} runs", fontsize=11)
@@ -83,14 +85,19 @@ def _dots(  # noqa: PLR0917
 ) -> None:
     panel.set_yscale("log")
     for g, gradient in enumerate(gradients):
-        xs, ys = [], []
+        xs, ys, lost = [], [], []
         for n, group in enumerate(groups):
             own = [r for r in rows if (r.device, r.dtype) == group and r.gradient == gradient]
             for k, row in enumerate(own):
                 y = value(row)
+                x = n + _place(g, len(gradients)) + 0.5 * _spread(k, len(own)) / (len(gradients) + 1)
                 if y is not None and math.isfinite(y):
-                    xs.append(n + _place(g, len(gradients)) + 0.5 * _spread(k, len(own)) / (len(gradients) + 1))
+                    xs.append(x)
                     ys.append(y or floor)
+                elif y is not None:
+                    lost.append(x)
+        if lost:
+            panel.scatter(lost, [_ceiling(rows)] * len(lost), s=16, marker="^", color=COLOURS[g % len(COLOURS)])
         panel.scatter(xs, ys, s=11, alpha=0.65, linewidths=0, color=COLOURS[g % len(COLOURS)], label=gradient)
     panel.axhspan(floor / 4, floor * 4, color="0.93", zorder=0)
     panel.annotate(
@@ -121,14 +128,16 @@ def _spread(position: int, count: int) -> float:
     return position / (count - 1) - 0.5 if count > 1 else 0.0
 
 
-def _bounds(panel: Any, rows: Sequence[ErrorRow], groups: Sequence[tuple[str, str]], gradients: Sequence[str]) -> None:
+def _bounds(
+    panel: Any, rows: Sequence[ErrorRow], groups: Sequence[tuple[str, str]], gradients: Sequence[str], least: float
+) -> None:
     """What the error analysis allows, a bar over the dots."""
     label: str | None = "allowed by the error analysis"
     for g, gradient in enumerate(gradients):
         for n, group in enumerate(groups):
             own = [r.bound for r in rows if (r.device, r.dtype) == group and r.gradient == gradient]
             top = max((b for b in own if math.isfinite(b) and b > 0), default=0.0)
-            if top:
+            if top > least:
                 x, half = n + _place(g, len(gradients)), 0.3 / max(len(gradients), 1)
                 panel.plot([x - half, x + half], [top, top], color="0.35", linewidth=1.2, label=label)
                 label = None

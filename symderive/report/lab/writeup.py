@@ -84,7 +84,7 @@ def _errors(lab: Lab, plots: Sequence[str]) -> Iterator[str]:
         yield f"**{where}.** {' '.join(sentences)}"
     grown = list(degrading(lab))
     if grown:
-        yield "\n".join(f"- {line}" for line in grown)
+        yield " ".join(grown)
     if lab.setting.missing:
         yield "Not measured: " + "; ".join(f"{d} ({why})" for d, why in lab.setting.missing.items()) + "."
 
