@@ -197,9 +197,11 @@ def _splits(form: Affine, label: Index, r: _Reading) -> bool:
 
 
 def _pad(r: _Reading, forms: dict[Index, Affine]) -> None:
-    """Entries of the fill on both sides, as many as the positions reach out of range."""
-    if r.fill is None:
-        return
+    """Entries of the fill on both sides, as many as the positions reach out of range.
+
+    Also where nothing is said of a fill, unless the positions are known to stay in range: a gradient may read outside
+    under a condition that fails there.
+    """
     wide: dict[Index, Affine] = dict(forms)
     for label, place in r.todo.items():
         form = affine(place)
@@ -224,7 +226,7 @@ def _pad(r: _Reading, forms: dict[Index, Affine]) -> None:
             r.todo[label] = r.todo[label] + before
     if widths:
         zero = (S.Zero, S.Zero)
-        r.node = r.ctx.graph.intern(plan.Pad(r.node, tuple(widths.get(i, zero) for i in r.plain), r.fill))
+        r.node = r.ctx.graph.intern(plan.Pad(r.node, tuple(widths.get(i, zero) for i in r.plain), r.fill or S.Zero))
         for label, (before, after) in widths.items():
             grown = Index("~", label.extent + before + after).fresh()
             _rename(r, label, grown)

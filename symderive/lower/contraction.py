@@ -155,7 +155,7 @@ def _groups(factors: list[Expr], masks: list[Expr], ctx: Lowering) -> list[Label
     for mask in masks:
         by_axes.setdefault(ctx.free(mask), []).append(mask)
     tests: dict[frozenset[Index], list[Expr]] = {}
-    for axes, some in by_axes.items():
+    for axes, some in sorted(by_axes.items(), key=lambda m: -len(m[0])):
         for home in _masked_groups(axes, groups, ctx):
             tests.setdefault(home, []).extend(some)
     return [_operand(groups[axes], tests.get(axes, []), ctx) for axes in groups]

@@ -17,6 +17,8 @@ FOUND = {
     110: "the least of integers",
     268: "two diagonals of one access",
     725: "a delta that vanishes takes an index with it",
+    7369: "two masks, one over more indices than the other, and nothing to apply them to",
+    7077: "masks over different indices",
     3448: "a mean over the batch is subtracted from a batch",
 }
 """Programs that were once lowered wrongly, and what was wrong."""
