@@ -28,7 +28,9 @@ from symderive.algebra.forward_mode import Tangents, tangent_names, tangents
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access
+from symderive.algebra.normalisers import share_normalisers
 from symderive.algebra.program import Derivation, Equation, Program
+from symderive.algebra.saved import choose_saved
 from symderive.algebra.terms import tensors
 from symderive.errors import InternalError
 from symderive.spec import model
@@ -65,11 +67,10 @@ def differentiable(spec: model.Spec) -> Differentiable:
     """The programs of an op that can be differentiated twice."""
     spec = unconstrained(spec)
     derivation = derive(spec)
-    inputs = [i.name for i in spec.inputs]
-    carried = tuple(s for s in derivation.saved if s not in inputs and s not in spec.outputs)
-    saved, carried, through = _through(spec, derivation, carried)
+    forward, saved, through = _through(spec, derivation)
+    carried = _carried(spec, saved)
     wanted = (*spec.outputs, *carried)
-    forward = replace(prune(_forward(derivation, through), set(wanted)), outputs=wanted)
+    forward = replace(prune(forward, set(wanted)), outputs=wanted)
     backward = replace(derivation.backward, inputs=_read(derivation.backward, derivation.upstreams, forward))
     renamed = _grad_names(derivation, backward)
     own = rename(backward, renamed)
@@ -82,8 +83,8 @@ def differentiable(spec: model.Spec) -> Differentiable:
         carried,
         forward,
         backward,
-        None if through is None else _nonzero(through.backward),
-        _tangents_reading(derivation, forward, saved),
+        through,
+        _tangents_reading(spec, forward, saved),
         _second(own, wrt),
         _computed_again(tangents(own, wrt, own.outputs, Letters(own)), own),
         renamed,
@@ -117,31 +118,54 @@ def rename(program: Program, names: Mapping[str, str]) -> Program:
     )
 
 
-def _forward(derivation: Derivation, through: Derivation | None) -> Program:
-    """The forward, with the equations of everything that is saved."""
-    if through is None:
-        return derivation.forward
-    known = {e.tensor for e in derivation.forward.equations}
-    more = [e for e in through.forward.equations if e.tensor not in known]
-    return replace(derivation.forward, equations=(*derivation.forward.equations, *more))
+@dataclass(frozen=True)
+class Pullback:
+    """A reverse sweep: ``backward`` computes the gradients from upstreams and the ``saved`` tensors of ``forward``."""
+
+    forward: Program
+    backward: Program
+    upstreams: tuple[str, ...]
+    saved: tuple[str, ...]
 
 
-def _through(
-    spec: model.Spec, derivation: Derivation, carried: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...], Derivation | None]:
-    """What is saved, its intermediate tensors, and their derivation: it saves the same, or else more is saved."""
-    saved = derivation.saved
-    if not carried:
-        return saved, carried, None
-    for _ in range(len(spec.equations) + 1):
-        through = derive(replace(spec, outputs=carried))
-        more = [s for s in through.saved if s not in saved]
+def _pullback(spec: model.Spec, forward: Program, outputs: tuple[str, ...]) -> Pullback:
+    """The gradients of any tensors of the forward."""
+    forward = replace(prune(forward, set(outputs)), outputs=outputs)
+    letters = spec_letters(spec, forward)
+    sweep = Sweep(forward, spec.wrt, letters)
+    story = inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)
+    gradients = tuple(f"d{w}" for w in spec.wrt)
+    backward = Program(f"{spec.name}_grad", (), tuple(story.equations), gradients, forward.sizes, forward.constants)
+    taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
+    forward, backward = share_normalisers(forward, backward, sweep.indices_of, taken)
+    backward, saved = choose_saved(forward, backward, sweep.upstreams)
+    return Pullback(forward, backward, sweep.upstreams, saved)
+
+
+def _through(spec: model.Spec, derivation: Derivation) -> tuple[Program, tuple[str, ...], Program | None]:
+    """The forward, what is saved, and the pullback of what is intermediate: it saves the same, or more is saved."""
+    forward, saved = derivation.forward, derivation.saved
+    for _ in range(len(forward.equations) + 1):
+        moving = tangent_names(spec.wrt, forward)
+        outputs = tuple(c for c in _carried(spec, saved) if c in moving)
+        if not outputs:
+            return forward, saved, None
+        found = _pullback(spec, forward, outputs)
+        known = {e.tensor for e in forward.equations}
+        forward = replace(
+            forward, equations=(*forward.equations, *(e for e in found.forward.equations if e.tensor not in known))
+        )
+        more = tuple(s for s in found.saved if s not in saved)
         if not more:
-            return saved, carried, through
+            return forward, saved, _nonzero(found.backward)
         saved = (*saved, *more)
-        inputs = [i.name for i in spec.inputs]
-        carried = tuple(s for s in saved if s not in inputs and s not in spec.outputs)
     raise InternalError(f"no set of tensors of {spec.name} is closed under differentiation")
+
+
+def _carried(spec: model.Spec, saved: tuple[str, ...]) -> tuple[str, ...]:
+    """The saved tensors that are neither inputs nor outputs."""
+    own = {i.name for i in spec.inputs} | set(spec.outputs)
+    return tuple(s for s in saved if s not in own)
 
 
 def _grad_names(derivation: Derivation, backward: Program) -> dict[str, str]:
@@ -193,33 +217,49 @@ def _computed_again(found: Tangents, own: Program) -> Tangents:
     return replace(found, program=program)
 
 
-def _tangents_reading(derivation: Derivation, forward: Program, saved: tuple[str, ...]) -> Tangents:
+def _tangents_reading(spec: model.Spec, forward: Program, saved: tuple[str, ...]) -> Tangents:
     """Tangents that read only what is saved.
 
     Where the forward sweep reads more, the reverse sweep's result is transposed instead: ``dx = J.T dy`` is linear in
     dy, and its gradient by dy for the upstream x_t is ``J x_t = y_t``.
     """
-    spec = derivation.spec
     letters = spec_letters(spec, forward)
     found = tangents(forward, spec.wrt, forward.outputs, letters)
     if {i.name for i in found.program.inputs} <= {*saved, *found.given}:
         return found
-    whole = derive(replace(spec, outputs=forward.outputs))
+    whole = _pullback(spec, forward, tuple(o for o in forward.outputs if o in found.names))
     if not set(whole.saved) <= set(saved):
         raise InternalError(f"the tangents of {spec.name} need more than what is saved")
-    return Tangents(_transposed(whole, found.names), found.names, found.given)
+    return Tangents(_transposed(whole, spec, found.names), found.names, found.given)
 
 
-def _transposed(whole: Derivation, names: Mapping[str, str]) -> Program:
+def _transposed(whole: Pullback, spec: model.Spec, names: Mapping[str, str]) -> Program:
     own = whole.backward
-    moved = tuple(o for o in whole.spec.outputs if o in names)
-    sweep = Sweep(own, tuple(f"d{o}" for o in moved), Letters(own, taken=[f"d{t}" for t in own.shapes]))
+    sweep = Sweep(own, whole.upstreams, Letters(own, taken=[f"d{t}" for t in own.shapes]))
     story = inline_adjoints(sweep.run(), sweep.knowledge, sweep.wrt)
     given = tuple(model.Input(u, own.shapes[o]) for u, o in zip(sweep.upstreams, own.outputs, strict=True))
     saved = tuple(i for i in own.inputs if i.name not in whole.upstreams)
-    program = Program(own.name, (*given, *saved), tuple(story.equations), tuple(f"dd{o}" for o in moved))
+    program = Program(own.name, (*given, *saved), tuple(story.equations), tuple(f"d{u}" for u in whole.upstreams))
     program = _with_equations(replace(program, sizes=own.sizes, constants=own.constants), own)
-    program = prune(program, set(program.outputs))
-    renamed = {f"dd{w}": names[w] for w in whole.spec.wrt} | {f"dd{o}": names[o] for o in moved}
-    rest = {e.tensor: e.tensor.removeprefix("d") + "_d" for e in program.equations if e.tensor.startswith("dd")}
-    return rename(program, {**rest, **renamed})
+    program = _merged(prune(program, set(program.outputs)))
+    renamed = {f"dd{t}": n for t, n in names.items()}
+    return rename(program, {d: n for d, n in renamed.items() if d in program.shapes} | _others(program, renamed))
+
+
+def _others(program: Program, renamed: Mapping[str, str]) -> dict[str, str]:
+    """Names for the tangents of intermediate adjoints, which no tensor of the op has."""
+    left = [e.tensor for e in program.equations if e.tensor.startswith("dd") and e.tensor not in renamed]
+    return {name: f"{name.removeprefix('dd').removesuffix('_total')}_part" for name in left}
+
+
+def _merged(program: Program) -> Program:
+    """The program without equations that give a tensor of its own another name."""
+    names: dict[str, str] = {}
+    own = {e.tensor: e for e in program.equations}
+    for equation in program.equations:
+        right = equation.right
+        if isinstance(right, Access) and right.tensor in own and right.indices == equation.indices:
+            if own[right.tensor].indices == equation.indices and right.tensor not in {*names, *program.outputs}:
+                names[right.tensor] = equation.tensor
+    kept = replace(program, equations=tuple(e for e in program.equations if e.tensor not in names.values()))
+    return rename(kept, names)

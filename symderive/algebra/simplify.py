@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sympy import Abs, Expr, log, sign
 from sympy.functions.elementary.exponential import exp as Exp
@@ -58,6 +59,7 @@ _BRANCHES = Pass(common_factor_of_branches, named_branch)
 _FACTOR = Pass(factor_sum)
 
 
+@lru_cache(maxsize=4096)
 def stable_form(expression: Expr) -> Expr:
     """What makes an expression safe to compute; binders are opened, since a normaliser is one more of them."""
     if not expression.atoms(Exp, log, Apply, LogSumExp, Abs, sign):
