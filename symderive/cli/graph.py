@@ -16,7 +16,7 @@ EPILOG = """\
 Examples:
   symderive graph linear_mse
   symderive graph layer_norm --format mermaid
-  symderive graph attention --format dot | dot -Tsvg > attention.svg
+  symderive graph attention --format dot --out attention.dot
   symderive graph linear_cross_entropy --sizes N=8192,J=50000
 """
 

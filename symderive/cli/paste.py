@@ -18,7 +18,7 @@ errors, graph, mermaid, or source.
 \b
 Examples:
   symderive paste README.md
-  symderive paste --check README.md docs/*.md
+  symderive paste --check README.md
 """
 
 

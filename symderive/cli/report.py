@@ -13,9 +13,8 @@ from symderive.cli.check import DTYPES, Sizes
 EPILOG = """\
 \b
 Examples:
-  symderive report linear_mse --out lab
-  symderive report derivations/softmax.yaml --out lab --runs 50 --seed 1
-  symderive report attention --out lab --sizes N=128 --dtype float32 --dtype float16
+  symderive report linear_mse --out lab --runs 5
+  symderive report derivations/softmax.yaml --out lab --seed 1 --dtype float32 --dtype float16
 
 The folder holds REPORT.md, errors.csv, derived.py, manifest.json and, where matplotlib is installed, plots.
 """
