@@ -258,8 +258,9 @@ def _merged(program: Program) -> Program:
     own = {e.tensor: e for e in program.equations}
     for equation in program.equations:
         right = equation.right
-        if isinstance(right, Access) and right.tensor in own and right.indices == equation.indices:
-            if own[right.tensor].indices == equation.indices and right.tensor not in {*names, *program.outputs}:
-                names[right.tensor] = equation.tensor
+        if not isinstance(right, Access) or right.tensor not in own or right.tensor in {*names, *program.outputs}:
+            continue
+        if right.indices == equation.indices == own[right.tensor].indices:
+            names[right.tensor] = equation.tensor
     kept = replace(program, equations=tuple(e for e in program.equations if e.tensor not in names.values()))
     return rename(kept, names)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from symderive.cli import options
-from symderive.errors import UnsupportedError
+from symderive.errors import SpecError, UnsupportedError
 
-KINDS = {"functions": "torch", "numpy": "numpy"}
-"""The kinds of code that can be written, and the format of a derivation that each is."""
-LATER = ("autograd", "custom_op", "derivatives")
+if TYPE_CHECKING:
+    from symderive.spec import model
+
+LATER = ("custom_op", "derivatives")
 """Kinds that the language names and that cannot be written yet."""
 
 EPILOG = """\
@@ -19,7 +23,31 @@ EPILOG = """\
 Examples:
   symderive emit layer_norm --out layer_norm.py
   symderive emit derivations/softmax.yaml --as numpy
+  symderive emit softmax --as autograd --out my_softmax.py && python my_softmax.py
 """
+
+
+def _format(name: str) -> Callable[[model.Spec, str], str]:
+    def write(spec: model.Spec, namespace: str) -> str:
+        from symderive import api
+
+        return api.FORMATS[name](api.derive(spec))
+
+    return write
+
+
+def _autograd(spec: model.Spec, namespace: str) -> str:
+    from symderive.emit.autograd import autograd_module
+
+    return autograd_module(spec)
+
+
+KINDS: dict[str, Callable[[model.Spec, str], str]] = {
+    "functions": _format("torch"),
+    "autograd": _autograd,
+    "numpy": _format("numpy"),
+}
+"""The kinds of code that can be written, from a spec and the namespace of custom ops."""
 
 
 @click.command("emit", epilog=EPILOG)
@@ -30,18 +58,22 @@ Examples:
     type=click.Choice((*KINDS, *LATER)),
     default="functions",
     show_default=True,
-    help="functions: forward and backward in torch; numpy: the same in NumPy. The others are not available yet.",
+    help="functions: forward and backward in torch; autograd: a torch.autograd.Function; numpy: functions in NumPy. "
+    "The others are not available yet.",
 )
+@click.option("--namespace", default="symderive", show_default=True, help="The namespace of a custom op.")
 @options.out("standard output")
-def command(spec: str, kind: str, out: Path | None) -> int:
+def command(spec: str, kind: str, namespace: str, out: Path | None) -> int:
     """Write SPEC as an importable module.
 
-    It has forward(*inputs) -> (output, saved), backward(saved, *upstreams) -> gradients, and the names INPUTS, OUTPUTS
-    and WRT.
+    As functions it has forward(*inputs) -> (output, saved), backward(saved, *upstreams) -> gradients, and the names
+    INPUTS, OUTPUTS and WRT. As autograd it has a function named after the spec, and verifies itself when it is run.
     """
     from symderive import api
 
     if kind in LATER:
-        raise UnsupportedError(f"--as {kind} is not available yet", hint=f"available are {' and '.join(KINDS)}")
-    options.deliver(api.FORMATS[KINDS[kind]](api.derive(api.load(spec))), out)
+        raise UnsupportedError(f"--as {kind} is not available yet", hint=f"available are {', '.join(KINDS)}")
+    if not re.fullmatch(r"[A-Za-z_]\w*", namespace):
+        raise SpecError(f"--namespace {namespace!r} is not an identifier")
+    options.deliver(KINDS[kind](api.load(spec), namespace), out)
     return 0

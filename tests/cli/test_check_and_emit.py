@@ -133,7 +133,7 @@ def test_emit_writes_importable_code(kind, run, tmp_path):
     assert ("torch" in scope) == (kind == "functions")
 
 
-@pytest.mark.parametrize("kind", ["autograd", "custom_op", "derivatives"])
+@pytest.mark.parametrize("kind", ["custom_op", "derivatives"])
 def test_what_cannot_be_emitted_yet_says_so(kind, run, tmp_path):
     result = run("emit", "softmax", "--as", kind, "--out", "softmax.py")
     assert result.returncode == 2

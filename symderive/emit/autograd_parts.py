@@ -1,0 +1,148 @@
+"""Parts of emitted modules that are the same for every op, and their test of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from sympy import Integer, Symbol
+
+from symderive.algebra.second_order import Differentiable
+from symderive.emit.autograd_kernels import STEP, assignment, docstring
+from symderive.spec import model
+from symderive.spec.sizes import BATCH_SIZE
+
+WITHOUT_AUTOCAST = '''\
+def _without_autocast(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs a method outside autocast: its tensors have the dtype that they should have already."""
+
+    @functools.wraps(method)
+    def run(*args: Any) -> Any:
+        device = next((a.device.type for a in args if isinstance(a, Tensor)), "cpu")
+        if not torch.is_autocast_enabled(device):
+            return method(*args)
+        with torch.autocast(device, enabled=False):
+            return method(*args)
+
+    return run'''
+
+NESTED = '''\
+def _refuse_forward_over_forward() -> None:
+    """Raises in forward over forward mode: a Function's jvp would lose the outer tangents."""
+    levels = torch._C._functorch.get_interpreter_stack() or ()
+    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
+        raise RuntimeError(
+            "{name} does not support forward mode over forward mode; "
+            "take torch.func.hessian (forward over reverse) or jacrev over jacfwd instead"
+        )'''
+
+_CAST = '''\
+def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors, under autocast in {what}."""
+    device = tensors[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = {dtype}
+    real = (torch.float16, torch.bfloat16, torch.float32)
+    return tuple(t.to(dtype) if t.dtype in real else t for t in tensors)'''
+
+CAST = {
+    True: _CAST.format(what="its dtype, as matrix products are", dtype="torch.get_autocast_dtype(device)"),
+    False: _CAST.format(what="float32, as losses and norms are", dtype="torch.float32"),
+}
+
+_SAMPLES = {
+    "positive": "torch.rand({shape}, {like}) + 0.5",
+    "nonnegative": "torch.rand({shape}, {like})",
+    "nonzero": "torch.rand({shape}, {like}) + 0.5",
+    "unit": "torch.rand({shape}, {like}) * 0.8 + 0.1",
+    "simplex": "torch.randn({shape}, {like}).softmax(-1)",
+    "binary": "torch.rand({shape}, {like}).round()",
+    "one_hot": "torch.eye({last}, {like})[torch.randint({last}, ({front}))]",
+    "spd": "torch.eye({last}, {like}) + torch.full(({shape}), 0.1, {like})",
+    "symmetric": "torch.eye({last}, {like}) + torch.full(({shape}), 0.1, {like})",
+}
+"""Code that draws an input with an assumption."""
+
+
+def verification(op: Differentiable, name: str) -> str:
+    """``_verify`` and the lines that run it."""
+    spec = op.spec
+    values = small_sizes(spec)
+    arguments = [sample(i, values, i.name in spec.wrt) for i in spec.inputs]
+    lines = [
+        "def _verify() -> None:",
+        *docstring("Holds first and second derivatives, in reverse and in forward mode, against finite differences."),
+        f"{STEP}torch.manual_seed(0)",
+        f"{STEP}inputs = (",
+        *(f"{STEP * 2}{a},  # {i.name}" for a, i in zip(arguments, spec.inputs, strict=True)),
+        f"{STEP})",
+        *(STEP + x for x in assignment("", "torch.autograd.gradcheck", [name, "inputs", "check_forward_ad=True"])),
+        *(
+            STEP + x
+            for x in assignment("", "torch.autograd.gradgradcheck", [name, "inputs", "check_fwd_over_rev=True"])
+        ),
+        f'{STEP}print("first and second derivatives of {name} agree with differences")',
+        "",
+        "",
+        'if __name__ == "__main__":',
+        f"{STEP}_verify()",
+    ]
+    return "\n".join(lines)
+
+
+def sample(given: model.Input, values: Mapping[Symbol, Integer], grad: bool) -> str:
+    """Code for an input's value in float64."""
+    shape = [str(e.xreplace(dict(values))) for e in given.shape if e != BATCH_SIZE]
+    shape = ["2", *shape] if given.shape and given.shape[0] == BATCH_SIZE else shape
+    shown = ", ".join(shape) or "()"
+    if given.index is not None:
+        return (
+            f"torch.randint({given.index.xreplace(dict(values))}, ({', '.join(shape)}{',' if len(shape) == 1 else ''}))"
+        )
+    if given.boolean:
+        return f"torch.rand({shown}) > 0.5"
+    like = "dtype=torch.float64" + (", requires_grad=True" if grad else "")
+    if given.range is not None:
+        low, high = (float(v) for v in given.range)
+        text = f"torch.rand({shown}, dtype=torch.float64) * {high - low:.6g} + {low:.6g}"
+    else:
+        known = next((a for a in given.assume if a in _SAMPLES), None)
+        text = "torch.randn({shape}, {like})" if known is None else _SAMPLES[known]
+        pieces = {"shape": shown, "last": shape[-1] if shape else "1", "front": ", ".join([*shape[:-1], ""])}
+        plain = known is None
+        text = text.format(**pieces, like=like if plain else "dtype=torch.float64")
+        if plain:
+            return text
+    return f"({text}).requires_grad_()" if grad else text
+
+
+def small_sizes(spec: model.Spec) -> dict[Symbol, Integer]:
+    """Small sizes at which every tensor has entries; different ones where that is possible."""
+    symbols = _symbols(spec)
+    shapes = [e for shape in spec.shapes.values() for e in shape if e != BATCH_SIZE]
+    shapes += [e for q in spec.equations for e in q.ranges.values() if e != BATCH_SIZE]
+    author = {s: int(v) for s in symbols if isinstance(v := spec.sizes.get(s.name, 2), int)}
+    for values in _choices(symbols, author):
+        if all(_positive(e, values) for e in shapes):
+            return values
+    return {s: Integer(v) for s, v in author.items()}
+
+
+def _choices(symbols: list[Symbol], author: Mapping[Symbol, int]) -> Iterator[dict[Symbol, Integer]]:
+    for base in (2, 4, 6, 8):
+        yield {s: Integer(min(base + n % 3, max(author.get(s, 9), 1))) for n, s in enumerate(symbols)}
+    if len(symbols) <= 4:
+        for each in product((2, 3, 4, 5, 8), repeat=len(symbols)):
+            yield {s: Integer(v) for s, v in zip(symbols, each, strict=True)}
+
+
+def _symbols(spec: model.Spec) -> list[Symbol]:
+    found = {s for i in spec.inputs for e in i.shape for s in e.free_symbols}
+    found |= {s for i in spec.inputs if i.index is not None for s in i.index.free_symbols}
+    return sorted((s for s in found if s != BATCH_SIZE), key=str)
+
+
+def _positive(extent: object, values: Mapping[Symbol, Integer]) -> bool:
+    value = extent.xreplace(dict(values))  # type: ignore[attr-defined]
+    return bool(value.is_number and value >= 1)
