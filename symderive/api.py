@@ -71,8 +71,9 @@ def with_wrt(spec: model.Spec, names: tuple[str, ...]) -> model.Spec:
     for name in names:
         if name in real:
             continue
-        near = difflib.get_close_matches(name, real, n=1)
-        known = f"did you mean {near[0]}?" if near else f"the real inputs are {', '.join(real)}"
+        lower = {r.lower(): r for r in real}
+        near = difflib.get_close_matches(name.lower(), lower, n=1)
+        known = f"did you mean {lower[near[0]]}?" if near else f"the real inputs are {', '.join(real)}"
         what = "holds no real numbers" if name in (i.name for i in spec.inputs) else "is no input"
         raise SpecError(f"cannot differentiate {spec.name} by '{name}': it {what}", hint=known)
     clash = next((n for n in names if f"d{n}" in spec.shapes), None)

@@ -49,4 +49,4 @@ def test_an_unknown_spec_is_answered_with_the_nearest(name, hint, tmp_path, monk
 def test_a_folder_is_all_of_its_specs_once():
     paths = spec_paths([folder(), folder() / "relu.yaml"])
     assert paths == catalogue()
-    assert len(paths) == 22
+    assert len(paths) >= 22

@@ -8,7 +8,7 @@ EPILOG = """\
 \b
 Examples:
   symderive list
-  symderive derive "$(symderive list | awk '/attention/ {print $1}')"
+  symderive list | grep -i softmax
 """
 
 

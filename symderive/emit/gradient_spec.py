@@ -19,11 +19,13 @@ def gradient_spec(derivation: Derivation) -> str:
     """The text of the spec ``<name>_grad``, whose outputs are the gradients: it reads back and can be derived again."""
     spec = derivation.spec
     letters = spec_letters(spec, derivation.forward)
-    derived = [e for e in derivation.backward.equations if e.tensor not in spec.shapes]
-    backward = [resolved(e, letters) for e in derived]
+    computed = derivation.forward.shapes
+    backward = [resolved(e, letters) for e in derivation.backward.equations if e.tensor not in computed]
     names = _new_names(derivation, backward)
     upstreams = [model.Input(names[u], spec.shapes[o]) for u, o in zip(derivation.upstreams, spec.outputs, strict=True)]
-    forward = _read_by(spec.equations, backward)
+    written = {e.tensor: e for e in spec.equations}
+    given = [written.get(e.tensor) or resolved(e, letters) for e in derivation.forward.equations]
+    forward = _read_by(given, backward)
     inputs = [*_kept(spec, [*forward, *backward]), *upstreams]
     return spec_text(
         f"{spec.name}_grad",
@@ -64,7 +66,7 @@ def _new_names(derivation: Derivation, backward: Iterable[model.Equation]) -> di
     spec = derivation.spec
     derived = [*derivation.upstreams, *(e.tensor for e in backward)]
     names = {d: PREFIX + d.removeprefix("d") for d in derived}
-    taken = {*spec.shapes, *spec.constants, *spec.sizes}
+    taken = {*spec.shapes, *derivation.forward.shapes, *spec.constants, *spec.sizes}
     for old, new in names.items():
         if new in taken:
             raise SpecError(

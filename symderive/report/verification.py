@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from symderive.check.results import CheckResult, SpecResult
@@ -27,7 +28,8 @@ def verification(result: SpecResult) -> Iterator[Block]:
     yield Listing(
         f"{result.status.upper()}  {counts['pass']} passed, {counts['fail']} failed, {counts['skip']} skipped"
     )
-    yield Prose(f"'symderive check {result.path or result.spec}' runs every check, in every dtype.")
+    if os.path.isfile(result.path):
+        yield Prose(f"'symderive check {result.path}' runs every check, in every dtype.")
 
 
 def _claims(rows: list[CheckResult]) -> Iterator[Block]:
