@@ -12,9 +12,9 @@ from symderive.catalogue import catalogue
 NAMES = [p.stem for p in catalogue()]
 BATCHED = set(
     """
-    bce celu elu gelu gelu_tanh glu hardshrink hardsigmoid hardswish hardtanh layer_norm leaky_relu log_sigmoid
-    log_softmax mish relu relu6 rms_norm selu sigmoid sigmoid_bce silu softmax softplus softshrink softsign tanh
-    tanhshrink
+    bce celu dropout elu gelu gelu_tanh glu hardshrink hardsigmoid hardswish hardtanh l2_normalize layer_norm
+    leaky_relu log_sigmoid log_softmax mish relu relu6 rms_norm selu sigmoid sigmoid_bce silu softmax softplus
+    softshrink softsign tanh tanhshrink
     """.split()  # noqa: SIM905
 )
 """What PyTorch applies along the last axes of any tensor."""

@@ -48,3 +48,9 @@ def test_a_power_of_what_is_padded_needs_no_guard():
     text = "name: op\nsizes: {T: 5}\nindices: {h: T - 1}\ninputs: {x: [T]}\nforward: |\n"
     text += "  y[h] = x[h]**2 * x[h + 1]**3\n"
     assert "where" not in index_forms(text)[-1]
+
+
+def test_a_constant_compared_with_indices_is_a_number():
+    text = "name: op\nsizes: {T: 5, R: 3}\nconstants: {s: 2}\nindices: {q: s*(T - 1) + R}\ninputs: {x: [T], w: [R]}\n"
+    text += "forward: |\n  y[q] = sum[t, r : s*t + r == q](x[t] * w[r])\n"
+    assert index_forms(text) == ["dx[t] = sum[r](dy[2 * t + r] * w[r])", "dw[r] = sum[t](dy[2 * t + r] * x[t])"]
