@@ -23,7 +23,8 @@ def shown():
 def test_the_tree_of_an_invented_graph():
     assert tree(GRAPH) == (
         "y\n"
-        "└─ AddmmBackward0          of y; keeps x [2, 3] 24 B\n"
+        "└─ AddmmBackward0          of y\n"
+        "   │    keeps x [2, 3] 24 B\n"
         "   ├─ AccumulateGrad x     accumulates\n"
         "   └─ TBackward0           of y\n"
         "      └─ AccumulateGrad W  accumulates\n"

@@ -22,41 +22,33 @@ def node_label(node: Node) -> str:
 
 
 def tree_lines(graph: Graph) -> list[str]:
-    """The graph from its outputs down to its leaves, a node a line: what it is, its equation, what it keeps."""
-    rows: list[tuple[str, Node | None]] = []
+    """The graph from its outputs to its leaves: a line a node with its equations, below it a line a kept tensor."""
+    rows: list[tuple[str, str]] = []
     shown: set[int] = set()
     for output, root in graph.roots.items():
-        rows.append((output, None))
-        rows += _branch(graph, root, "", True, shown)
-    width = max(len(text) for text, _ in rows)
-    return [_line(text, node, width) for text, node in rows]
+        rows.append((output, ""))
+        rows += _branch(graph, root, shown)
+    width = max(len(text) for text, said in rows if said)
+    return [f"{text:<{width}}  {said}" if said else text for text, said in rows]
 
 
-def _branch(graph: Graph, at: int, lead: str, last: bool, shown: set[int]) -> Iterator[tuple[str, Node | None]]:
-    """Iterative for chains: a chain of a thousand nodes is no deeper than its text."""
-    stack = [(at, lead, last)]
+def _branch(graph: Graph, root: int, shown: set[int]) -> Iterator[tuple[str, str]]:
+    """The lines below an output, and what stands beside each; iterative, as a chain may be thousands of nodes long."""
+    stack = [(root, "", True)]
     while stack:
         position, lead, last = stack.pop()
         node = graph.nodes[position]
         text = f"{lead}{'└─ ' if last else '├─ '}{node_label(node)}"
         if position in shown and not node.leaf:
-            yield f"{text} (above)", None
+            yield f"{text} (above)", ""
             continue
         shown.add(position)
-        yield text, node
+        yield text, "accumulates" if node.leaf else f"of {', '.join(node.equations)}" if node.equations else ""
         deeper = lead + ("   " if last else "│  ")
+        for kept in node.kept:
+            yield f"{deeper}{'│' if node.inputs else ' '}    keeps {kept_text(kept)}", ""
         count = len(node.inputs)
         stack += [(i, deeper, n == count - 1) for n, i in reversed(list(enumerate(node.inputs)))]
-
-
-def _line(text: str, node: Node | None, width: int) -> str:
-    if node is None:
-        return text
-    parts = ["accumulates" if node.leaf else f"of {', '.join(node.equations)}" if node.equations else ""]
-    if node.kept:
-        parts.append(f"keeps {', '.join(map(kept_text, node.kept))}")
-    said = "; ".join(p for p in parts if p)
-    return f"{text:<{width}}  {said}".rstrip()
 
 
 def tree(graph: Graph) -> str:

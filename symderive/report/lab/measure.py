@@ -53,12 +53,12 @@ def bench_for(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]] | None = No
 
 def measure(spec: Spec, plan: Plan, progress: Progress | None = None) -> Lab:
     """The lab of a spec. Raises :class:`SymderiveError` where it cannot be measured."""
-    say = progress or (lambda what, done, total: None)
+    say = progress or _silent
     start = time.perf_counter()
     bench = bench_for(spec, plan.sizes, plan.seed)
     devices, absent = _devices(plan.devices)
     with full_precision():
-        rows = tuple(_rows(bench, plan, devices, say))
+        rows = tuple(_rows(bench, plan, devices, say, absent))
         if not rows:
             raise SpecError(
                 f"{spec.name}: nothing could be measured", hint="the code runs in none of the dtypes chosen"
@@ -93,7 +93,11 @@ def measure_errors(spec: Spec, plan: Plan, progress: Progress | None = None) -> 
     """The errors alone, median and maximum over the runs."""
     bench = bench_for(spec, plan.sizes, plan.seed)
     with full_precision():
-        return summaries(_rows(bench, plan, _devices(plan.devices)[0], progress or (lambda what, done, total: None)))
+        return summaries(_rows(bench, plan, _devices(plan.devices)[0], progress or _silent, {}))
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Nobody is told."""
 
 
 def _common(dtypes: Sequence[str]) -> str:
@@ -114,7 +118,10 @@ def _devices(wanted: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     return tuple(d for d in names if d not in absent), absent
 
 
-def _rows(bench: Bench, plan: Plan, devices: Sequence[str], say: Progress) -> Iterator[ErrorRow]:
+def _rows(
+    bench: Bench, plan: Plan, devices: Sequence[str], say: Progress, absent: dict[str, str]
+) -> Iterator[ErrorRow]:
+    """The rows of every run; where a low precision cannot be run at all, ``absent`` says why."""
     pairs = [(d, t) for d in devices for t in plan.dtypes if (d.partition(":")[0], t) not in LACKING]
     total = len(pairs) * plan.runs
     done = 0
@@ -127,6 +134,7 @@ def _rows(bench: Bench, plan: Plan, devices: Sequence[str], say: Progress) -> It
             except (OpError, SymderiveError) as error:
                 if dtype in ("float64", "float32"):
                     raise SpecError(f"{bench.subject.spec.name} in {dtype} on {device}: {error}") from error
+                absent[f"{dtype} on {device}"] = str(error)
                 done += plan.runs - run - 1
                 break
 
