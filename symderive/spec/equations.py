@@ -11,6 +11,7 @@ from sympy import Expr
 from symderive.errors import Span, SpecError
 from symderive.spec import syntax as s
 from symderive.spec.bounds import Budget, check_bounds
+from symderive.spec.calls import Calls
 from symderive.spec.format import to_text
 from symderive.spec.model import Equation, Input
 from symderive.spec.names import Namespace
@@ -30,8 +31,10 @@ class EquationReader:
         inputs: Iterable[Input],
         constants: Mapping[str, Fraction],
         declared: Mapping[str, Expr],
+        calls: Calls | None = None,
     ) -> None:
         self.names = names
+        self.calls = calls or Calls(names, {})
         self.constants = constants
         self.declared = declared
         self.tensors = {i.name: _input_tensor(i) for i in inputs}
@@ -52,9 +55,13 @@ class EquationReader:
             later[name] = statement.left.span
         shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
         letters = cache(lambda: letter_ranges(statements, shapes, self.declared))
-        for statement in statements:
-            self._equation(statement, later, letters)
-            del later[self._left_name(statement)]
+        for given in statements:
+            definitions, reading = self.calls.put_out(given, self.tensors)
+            for definition in definitions:
+                self._equation(definition.statement, later, letters, definition.ranges)
+            if reading is not None:
+                self._equation(reading, later, letters, self.declared)
+            del later[self._left_name(given)]
         return tuple(self.equations)
 
     def _left_name(self, statement: s.Statement) -> str:
@@ -68,9 +75,13 @@ class EquationReader:
         raise self._error(f"'{to_text(left)[:60]}' cannot be defined", left.span, hint)
 
     def _equation(
-        self, statement: s.Statement, later: Mapping[str, Span], letters: Callable[[], Mapping[str, Expr]]
+        self,
+        statement: s.Statement,
+        later: Mapping[str, Span],
+        letters: Callable[[], Mapping[str, Expr]],
+        declared: Mapping[str, Expr],
     ) -> None:
-        """Check one statement and add its equation."""
+        """Check one statement and add its equation; ``declared`` are ranges that hold whatever it says."""
         if len(statement.sides) > 1:
             hint = "compare with ==, or write one equation a line"
             raise self._error("an equation has one '='", statement.sides[1].span, hint)
@@ -83,7 +94,7 @@ class EquationReader:
         places = statement.left.indices if isinstance(statement.left, s.Access) else ()
         free = ((i, place.span) for i, place in zip(indices, places, strict=True))
         bound = ((i, binder.span) for binder in scope.binders for i in binder.indices)
-        ranges = infer_ranges(scope, [*free, *bound], self.declared, letters)
+        ranges = infer_ranges(scope, [*free, *bound], declared, letters)
         equation = Equation(name, indices, statement.right, ranges, span=statement.span)
         right = None if kind == REAL else statement.right
         self.tensors[name] = Tensor(

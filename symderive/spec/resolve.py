@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
 
 from sympy import Expr
 
-from symderive.errors import Location, Span, SpecError, UnsupportedError
+from symderive.errors import Span, SpecError
 from symderive.spec import syntax as s
 from symderive.spec.bounds import size_samples
+from symderive.spec.calls import Calls, read_callable
 from symderive.spec.claims import parse_lines
 from symderive.spec.equations import EquationReader
 from symderive.spec.fields import block, prose, scalar, several
@@ -52,7 +53,13 @@ REQUIRED = {
 
 def load(path: str | Path) -> Spec:
     """Read the spec in a file. Raises :class:`SymderiveError` with the place where it cannot be used."""
-    return loads(read_text(path), Path(path).stem, str(path))
+    return _load(path, ())
+
+
+def _load(path: str | Path, callers: tuple[str, ...]) -> Spec:
+    """Read a spec that the ``callers``, outermost first, call."""
+    document = read_document(read_text(path), str(path))
+    return _Resolver(document, Path(path).stem, callers).spec()
 
 
 def loads(text: str, name: str | None = None, path: str = "<spec>") -> Spec:
@@ -64,7 +71,8 @@ def loads(text: str, name: str | None = None, path: str = "<spec>") -> Spec:
 class _Resolver:
     """Reads the sections of one document, in the order in which they depend on each other."""
 
-    def __init__(self, document: Document, stem: str | None) -> None:
+    def __init__(self, document: Document, stem: str | None, callers: tuple[str, ...] = ()) -> None:
+        self.callers = callers
         self.document = document
         self.stem = stem
         self.fields = document.fields(document.root, KEYS, "the spec")
@@ -78,13 +86,12 @@ class _Resolver:
         """The whole spec."""
         self.required()
         name = self.name()
-        self.refuse_use()
         sizes, places = read_sizes(self.document, self.fields.get("sizes"), self.names)
         constants = read_constants(self.document, self.fields.get("constants"), self.names)
         reader = SizeReader(self.names, constants)
         inputs = read_inputs(self.document, self.fields["inputs"], reader)
         indices = read_indices(self.document, self.fields.get("indices"), self.names, reader)
-        equations = EquationReader(self.names, inputs, constants, indices)
+        equations = EquationReader(self.names, inputs, constants, indices, self.calls(name))
         resolved = equations.read(self.statements("forward"))
         if not resolved:
             raise self.error("there are no equations", self.fields["forward"].span, REQUIRED["forward"])
@@ -138,11 +145,18 @@ class _Resolver:
             raise self.error(message, entry.span, "rename one of them")
         return entry.text
 
-    def refuse_use(self) -> None:
-        if (value := self.fields.get("use")) is not None:
-            message = "calling other specs is not available yet"
-            where = Location(self.document.path, value.span, self.document.source)
-            raise UnsupportedError(message, where, "write the equations of the called spec out")
+    def calls(self, name: str) -> Calls:
+        """The specs under ``use``, read. Raises where they call each other in a circle."""
+        if (value := self.fields.get("use")) is None:
+            return Calls(self.names, {})
+        callers = (*self.callers, name)
+        stems = {item.text: item.span for item in several(self.document, value, "an entry of 'use'")}
+        for stem, span in stems.items():
+            if stem in callers:
+                cycle = " -> ".join((*callers[callers.index(stem) :], stem))
+                raise self.error(f"specs that call each other in a circle: {cycle}", span, "write one of them out")
+        read = partial(_load, callers=callers)
+        return Calls(self.names, read_callable(stems, self.document.path, read, self.names))
 
     def statements(self, key: str) -> tuple[s.Statement, ...]:
         value = self.fields.get(key)

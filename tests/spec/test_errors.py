@@ -8,7 +8,7 @@ import time
 import pytest
 
 from symderive import spec as front
-from symderive.errors import SpecError, SymderiveError, UnsupportedError
+from symderive.errors import SpecError, SymderiveError
 
 HEAD = """\
 name: t
@@ -579,11 +579,6 @@ def test_a_long_line_is_shown_around_the_place():
 
 def test_a_giant_key_does_not_flood():
     assert len(str(error("k" * 100_000 + ": 1\n"))) < 3_000
-
-
-def test_calling_other_specs_is_unsupported():
-    with pytest.raises(UnsupportedError, match="calling other specs is not available yet"):
-        front.loads(OK + "use: [linear]\n")
 
 
 def _write(path, data):
