@@ -185,6 +185,10 @@ def _rearranged(a: Analyst, node: Any) -> Uncertain:
 
 def _pad(a: Analyst, node: p.Pad) -> Uncertain:
     u = a.run(node.value)
+    widths = [(a.machine.size(before), a.machine.size(after)) for before, after in node.widths]
+    if any(w < 0 for pair in widths for w in pair):
+        unknown = np.full(a.machine.shape(node.shape), np.nan)
+        return Uncertain(unknown, np.full_like(unknown, np.inf))
     return Uncertain(a.array(node, value=u.value), a.array(replace(node, fill=S.Zero), value=u.error))
 
 

@@ -16,8 +16,10 @@ from symderive.check import sizes as sizing
 from symderive.check.compare import Comparison, compare
 from symderive.check.devices import DTYPES, rounded, to_torch
 from symderive.check.results import CheckResult, Status
+from symderive.check.rounding import ROUNDING
 from symderive.check.subject import Bounds, Subject
 from symderive.check.truth import Sizes
+from symderive.spec import model
 
 WATCHED = 2_000
 """Up to how many terms of the forward the sampler evaluates entry by entry to keep away from kinks."""
@@ -107,6 +109,7 @@ def _draw(subject: Subject, cell: Cell) -> Case | None:
 def _point(subject: Subject, cell: Cell, attempt: int) -> tuple[sample.Point, sample.Point]:
     """Inputs and upstreams. Where evaluating them entry by entry is cheap, inputs stay well away from kinks."""
     rng = cell.rng(str(attempt))
+    avoided = [float(v) for v in sample.numbers_of(subject.spec)]
     if not attempt and sizing.terms(subject.spec, cell.sizes) <= WATCHED:
         point = sample.away_from_kinks(subject.spec, cell.sizes, rng)
     else:
@@ -115,7 +118,18 @@ def _point(subject: Subject, cell: Cell, attempt: int) -> tuple[sample.Point, sa
         point = sample.draw_inputs(
             subject.spec, cell.sizes, sample.Draw(rng, scale=scale, positive=late and attempt % 2 == 1)
         )
+    for tensor in subject.spec.inputs:
+        if tensor.is_real and not tensor.assume and point:
+            point[tensor.name] = _apart(point[tensor.name], avoided)
     return point, sample.draw_upstreams(subject.spec, cell.sizes, sample.Draw(rng))
+
+
+def _apart(values: np.ndarray, avoided: Sequence[float]) -> np.ndarray:
+    """Entries next to a number of the spec moved away, so that no dtype rounds them to it: its kinks may lie there."""
+    for number in avoided:
+        near = np.abs(values - number) <= 0.01 * max(abs(number), 1.0)
+        values = np.where(near, number + 0.03 * max(abs(number), 1.0), values)
+    return values
 
 
 def make_case(
@@ -126,11 +140,23 @@ def make_case(
     steady: bool = False,
 ) -> Case:
     """The point as the cell's dtype holds it; ``steady`` where its arithmetic is exact, so that no condition flips."""
-    inputs, given = rounded(point, cell.dtype), rounded(upstreams, cell.dtype)
+    inputs, given = inside(subject.spec, point, cell.dtype), rounded(upstreams, cell.dtype)
     exact = subject.bounds({**inputs, **given}, cell.sizes, "float64", steady=steady)
     if cell.dtype == "float64":
         return Case(inputs, given, exact, exact)
     return Case(inputs, given, subject.bounds({**inputs, **given}, cell.sizes, cell.dtype, steady=steady), exact)
+
+
+def inside(spec: model.Spec, point: Mapping[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
+    """The inputs rounded to the dtype, and still strictly inside of their ranges: 0.9999 rounds to 1 in bfloat16."""
+    values = rounded(point, dtype)
+    gap = 4 * ROUNDING[dtype].unit
+    for tensor in spec.inputs:
+        low, high = tensor.range or ((0, 1) if "unit" in tensor.assume else (None, None))
+        if low is not None and high is not None and tensor.is_real:
+            room = gap * float(high - low)
+            values[tensor.name] = np.clip(values[tensor.name], float(low) + room, float(high) - room)
+    return rounded(values, dtype)
 
 
 def placement(subject: Subject, cell: Cell, target: str, got: Tensor, shape: Sequence[int]) -> str:

@@ -43,7 +43,9 @@ def map_bound(a: Analyst, node: p.Map) -> Uncertain:
     if node.function in _COMPARE:
         return _compare(a, node, parts)
     if node.function == "where":
-        return a.arithmetic.where(*parts)
+        return a.arithmetic.where(
+            parts[0], *(_as_tensor(a, x, u) for x, u in zip(node.args[1:], parts[1:], strict=True))
+        )
     if node.function == "not":
         return Uncertain(1.0 - parts[0].value, parts[0].error)
     if node.function in _LOGIC:
@@ -60,6 +62,13 @@ def map_bound(a: Analyst, node: p.Map) -> Uncertain:
     if node.function in _BINARY:
         return _BINARY[node.function](a.arithmetic, *broadcast(*parts))
     return _function(a, node, parts)
+
+
+def _as_tensor(a: Analyst, node: p.Node, u: Uncertain) -> Uncertain:
+    """A Python number as a tensor of the dtype, to which it is rounded unless it is a whole number."""
+    if not isinstance(node, p.Scalar) or not np.isfinite(u.value).all() or u.value == np.rint(u.value):
+        return u
+    return Uncertain(u.value, u.error + a.arithmetic.rounding.unit * np.abs(u.value))
 
 
 def _summands(node: p.Node, sign: int = 1) -> Iterator[tuple[int, p.Node]]:

@@ -51,7 +51,7 @@ KINDS = (
         "autograd", check_autograd, ALL, DEVICES, ("small", "square", "batch", "author", "case"), ALL[:2], ("author",)
     ),
     Kind("gradcheck", check_gradcheck, ALL[:1], NUMERIC, ("small", "batch"), ALL[:1], ("small",)),
-    Kind("stability", check_stability, ALL[:2], NUMERIC, ("small",), ALL[:1], ("small",)),
+    Kind("stability", check_stability, ALL[:2], NUMERIC, ("tiny",), ALL[:1], ("tiny",)),
     Kind("layout", check_layout, ALL[:2], NUMERIC, ("small",), ALL[1:2], ("small",)),
     Kind("claim", check_claims, (), (), (), (), ()),
 )
@@ -152,7 +152,7 @@ def size_sets(spec: Spec, chosen: Options) -> list[tuple[str, sizing.Sizes]]:
     batched = sizing.has_batch(spec)
 
     def add(label: str, sizes: sizing.Sizes | None) -> None:
-        if sizes is not None and all(sizes != known for _, known in found):
+        if sizes is not None and all(sizes != known for other, known in found if other != "tiny"):
             found.append((label, sizes))
 
     small = sizing.small(spec)
@@ -164,6 +164,9 @@ def size_sets(spec: Spec, chosen: Options) -> list[tuple[str, sizing.Sizes]]:
     square = sizing.square(spec)
     if square is not None:
         add("square", square | {BATCH: (2,)} if batched else square)
+    tiny = sizing.tiny(spec)
+    if tiny is not None:
+        found.append(("tiny", tiny | {BATCH: (2,)} if batched else tiny))
     author = sizing.author(spec, chosen.sizes)
     add("author", author)
     for case in spec.cases:

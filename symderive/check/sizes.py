@@ -23,7 +23,7 @@ POOL = (3, 5, 2, 7, 4, 11, 13, 6, 8, 9, 10)
 SMALL_BATCHES: tuple[tuple[int, ...], ...] = ((), (2,), (4, 2))
 """The batch axes that are drawn: none, one and two."""
 
-TRIES = 20000
+TRIES = 4000
 
 
 def names(spec: Spec) -> list[str]:
@@ -42,8 +42,16 @@ def has_batch(spec: Spec) -> bool:
 
 def valid(spec: Spec, sizes: Mapping[str, int | tuple[int, ...]], least: int = 1) -> bool:
     """Whether every axis and every range is at least ``least`` at these sizes."""
+    return _valid(list(_extents(spec)), sizes, least)
+
+
+def _valid(extents: list[Expr], sizes: Mapping[str, int | tuple[int, ...]], least: int = 1) -> bool:
+    """Plain sizes are looked up first: SymPy is asked only where they all hold."""
     try:
-        return all(extent_of(n, sizes) >= least for n in _extents(spec) if n != BATCH_SIZE)
+        plain = [sizes[n.name] for n in extents if n.is_Symbol and n != BATCH_SIZE]
+        if any(isinstance(n, int) and n < least for n in plain):
+            return False
+        return all(extent_of(n, sizes) >= least for n in extents if not n.is_Symbol)
     except (KeyError, TypeError):
         return False
 
@@ -60,14 +68,36 @@ def _extents(spec: Spec) -> Iterator[Expr]:
 
 def small(spec: Spec) -> Sizes | None:
     """Pairwise different small sizes, of the fewest input entries; None where no such sizes are valid."""
+    return _cheapest(spec, _values(len(names(spec)))) or author(spec)
+
+
+def tiny(spec: Spec) -> Sizes | None:
+    """Sizes of 2 to 4, equal ones among them, of the fewest input entries: for what costs much an entry."""
+    return _cheapest(spec, itertools.product((2, 3, 4), repeat=len(names(spec)))) or small(spec)
+
+
+def _cheapest(spec: Spec, candidates: Iterator[tuple[int, ...]]) -> Sizes | None:
+    """Of the first candidates, the valid sizes at which the inputs have the fewest entries."""
     wanted = names(spec)
-    best: tuple[int, Sizes] | None = None
-    for values in itertools.islice(_values(len(wanted)), TRIES):
+    extents = list(_extents(spec))
+    tried: list[tuple[int, Sizes]] = []
+    for values in itertools.islice(candidates, TRIES):
         sizes: Sizes = dict(zip(wanted, values, strict=True))
-        cost = entries(spec, sizes)
-        if (best is None or cost < best[0]) and valid(spec, sizes):
-            best = cost, sizes
-    return best[1] if best else author(spec)
+        tried.append((_plain_entries(spec, sizes), sizes))
+    tried.sort(key=lambda t: t[0])
+    return next((sizes for _, sizes in tried if _valid(extents, sizes)), None)
+
+
+def _plain_entries(spec: Spec, sizes: Sizes) -> int:
+    """About how many entries all inputs have; a computed extent counts as the largest size in it."""
+    total = 0
+    for tensor in spec.inputs:
+        count = 1
+        for n in tensor.shape:
+            parts = [v for s in n.free_symbols if isinstance(v := sizes.get(s.name, 1), int)]
+            count *= max(parts, default=1)
+        total += count
+    return total
 
 
 def _values(count: int) -> Iterator[tuple[int, ...]]:
@@ -107,7 +137,7 @@ def degenerate(spec: Spec) -> list[Sizes]:
     """For each size, the small sizes with that one 0 and that one 1, where the spec allows it; batch axes of 0 too.
 
     A size that others are computed from (an extent ``T - R + 1``) is not 0, as a window would lie outside of
-    everything, nor is one that ``argmax`` searches.
+    everything, nor is one that index positions mention, or that ``argmax`` searches.
     """
     base = small(spec)
     if base is None:
@@ -125,10 +155,19 @@ def degenerate(spec: Spec) -> list[Sizes]:
 
 def _stands_alone(spec: Spec, name: str) -> bool:
     """Whether every extent that a size occurs in is that size."""
+    shifts = {n.id for e in spec.equations for n in _positions(e.right) if isinstance(n, syntax.Name)}
+    if name in shifts:
+        return False
     picked = [e.ranges[i] for e in spec.equations for b in _searches(e.right) for i in b.indices]
     return all(n.is_Symbol or name not in {s.name for s in n.free_symbols} for n in _extents(spec)) and all(
         name not in {s.name for s in n.free_symbols} for n in picked
     )
+
+
+def _positions(node: syntax.Node) -> Iterator[syntax.Node]:
+    """All that stands in index positions."""
+    accesses = (n for n in node.walk() if isinstance(n, syntax.Access))
+    return (part for access in accesses for index in access.indices for part in index.walk())
 
 
 def _searches(node: syntax.Node) -> Iterator[syntax.Binder]:

@@ -162,17 +162,24 @@ def _rows(rows: Sequence[CheckResult]) -> list[str]:
 
 
 def _skips(rows: Sequence[CheckResult]) -> list[str]:
-    """The reasons of what was skipped, each once, with the checks that it concerns."""
+    """The reasons of what was skipped, each once, with the checks that it concerns; several devices share a line."""
     reasons: dict[str, list[CheckResult]] = {}
     for row in rows:
         if row.status == "skip":
-            reasons.setdefault(row.detail, []).append(row)
+            reasons.setdefault(
+                row.detail.replace(row.device or "", DEVICE, 1) if row.device else row.detail, []
+            ).append(row)
     lines = []
     for reason, own in reasons.items():
         kinds = ", ".join(dict.fromkeys(r.check for r in own))
-        text = f"skipped {len(own)} ({kinds}): {reason}"
+        devices = " or ".join(dict.fromkeys(r.device for r in own if r.device))
+        text = f"skipped {len(own)} ({kinds}): {reason.replace(DEVICE, devices)}"
         lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
     return lines
+
+
+DEVICE = "\0"
+"""Stands for the name of a device in a reason."""
 
 
 def _verdict(spec: SpecResult) -> str:
