@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sympy import Expr, Function
 
-from symderive.algebra.nodes import Apply, Binder
+from symderive.algebra.nodes import All, Any, Apply, ArgMax, ArgMin, Binder, Condition
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.terms import tensors
 from symderive.spec import model
@@ -40,9 +40,17 @@ def with_inputs(forward: Program, backward: Program, upstreams: tuple[str, ...])
 
 def _given(forward: Program, upstreams: tuple[str, ...], kept: tuple[str, ...]) -> tuple[model.Input, ...]:
     """The upstreams and the kept tensors of the forward as inputs."""
-    inputs = {i.name: i for i in forward.inputs}
+    inputs = {e.tensor: _as_input(e) for e in forward.equations} | {i.name: i for i in forward.inputs}
     upstream = tuple(model.Input(u, forward.shapes[o]) for u, o in zip(upstreams, forward.outputs, strict=True))
-    return (*upstream, *(inputs.get(t) or model.Input(t, forward.shapes[t]) for t in kept))
+    return (*upstream, *(inputs[t] for t in kept))
+
+
+def _as_input(equation: Equation) -> model.Input:
+    """A tensor of the forward as an input of the backward: class ids and truth values stay what they are."""
+    right = equation.right
+    classes = right.bound[0].extent if isinstance(right, ArgMax | ArgMin) else None
+    truth = isinstance(right, Condition | Any | All)
+    return model.Input(equation.tensor, equation.shape, index=classes, boolean=truth)
 
 
 def _is_cheap(expression: Expr) -> bool:
