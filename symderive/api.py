@@ -20,15 +20,53 @@ from symderive.spec import model
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
+    from symderive.claims import ClaimResult, Diagnosis
     from symderive.emit.latex_names import Notation
     from symderive.lower.plan import Plan
 
-__all__ = ["FORMATS", "Derivation", "Gradient", "Spec", "SymderiveError", "derive", "load"]
+__all__ = ["FORMATS", "Derivation", "Gradient", "Spec", "SymderiveError", "Verdicts", "derive", "load"]
 
 
 @record
 class Spec(model.Spec):
     """One op, as :func:`load` reads it: see :class:`symderive.spec.model.Spec` for what it holds."""
+
+    def judge(self, claim: str, *, seed: int = 0) -> Verdicts:
+        """Whether gradients derived by hand are right, one a line: ``spec.judge("dW = dy.T @ x").verdict``."""
+        from symderive.claims import judge_text
+
+        return Verdicts(judge_text(self, claim, seed=seed))
+
+
+class Verdicts(tuple["ClaimResult", ...]):
+    """One result for each side of each claim; ``verdict`` and ``diagnosis`` are of the first that is not right."""
+
+    __slots__ = ()
+
+    @property
+    def decisive(self) -> ClaimResult | None:
+        """The first result that is not right, or else the first."""
+        return next((r for r in self if not r.ok), self[0] if self else None)
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was judged, and all of it is right."""
+        return bool(self) and all(r.ok for r in self)
+
+    @property
+    def verdict(self) -> str | None:
+        """``right``, ``conditional``, ``wrong`` or ``invalid``; None where it cannot be judged."""
+        return self.decisive.verdict if self.decisive else None
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Why it is not right."""
+        return self.decisive.diagnosis if self.decisive else None
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    __repr__ = __str__
 
 
 def load(path: str | PathLike[str]) -> Spec:

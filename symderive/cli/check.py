@@ -94,37 +94,37 @@ def command(
     The derived gradients are held against PyTorch, against an entry-by-entry evaluation of the index form, against
     finite differences, at careless inputs and in unusual layouts. PATH may be the name of a spec in the catalogue.
     """
-    from symderive.check.matrix import options
-    from symderive.cli.progress import progress
+    if claim is not None:
+        results = _judged(paths, claim, chosen["seed"])
+    else:
+        from symderive.check.matrix import options
+        from symderive.check.runner import check_paths
+        from symderive.cli.progress import progress
 
-    merged = {name: value for given in sizes for name, value in given.items()}
-    settings = options(dtypes or None, devices or None, required, sizes=merged or None, **chosen)
-    with progress(len(paths) == 1) as report:
-        if claim is not None:
-            results = _with_claim(paths, claim, settings, op, report)
-        else:
-            from symderive.check.runner import check_paths
-
+        merged = {name: value for given in sizes for name, value in given.items()}
+        settings = options(dtypes or None, devices or None, required, sizes=merged or None, **chosen)
+        with progress(len(paths) == 1) as report:
             results = check_paths(paths, settings, op, jobs, report)
     _deliver(results, json_path, verbose)
     return results.exit_code
 
 
-def _with_claim(paths: Sequence[str], claim: str, settings: Any, op: str | None, report: Any) -> Results:
-    """The verdicts on a claim that stands in no file; nothing else is checked."""
+def _judged(paths: Sequence[str], claim: str, seed: int) -> Results:
+    """The verdicts on a claim that stands in no file. Nothing else is checked, and torch is not imported."""
     from dataclasses import replace
+    from importlib.metadata import version
 
     from symderive.catalogue import spec_path, spec_paths
-    from symderive.check.devices import environment
-    from symderive.check.results import Results
-    from symderive.check.runner import check_spec
+    from symderive.check.results import Results, SpecResult
+    from symderive.claims import check_claims
     from symderive.spec import load
     from symderive.spec.claims import parse_lines
 
     claims, bad = parse_lines(claim)
-    settings = replace(settings, kinds=("claim",))
-    specs = [replace(load(spec_path(str(path))), claims=claims, bad_claims=bad) for path in spec_paths(paths)]
-    return Results(tuple(check_spec(s, settings, op, report) for s in specs), environment())
+    specs = [load(spec_path(str(path))) for path in spec_paths(paths)]
+    claiming = [replace(s, claims=claims, bad_claims=bad, text=claim) for s in specs]
+    rows = [SpecResult(s.name, s.path, tuple(check_claims(s, seed=seed))) for s in claiming]
+    return Results(tuple(rows), {"torch": version("torch"), "devices": ["cpu"]})
 
 
 def _deliver(results: Results, json_path: str | None, verbose: bool) -> None:

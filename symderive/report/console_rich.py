@@ -63,13 +63,13 @@ def _prose(block: d.Prose) -> RenderableType:
 
 @rendered.register
 def _formula(block: d.Formula) -> RenderableType:
-    label = Text(f"{block.label:<7}" if block.label else "", style="dim")
-    return Padding(label + _math(block.text), (0, 0, 0, 2 + 2 * block.depth))
+    label = f"{block.label:<7}" if block.label else ""
+    return Padding(Text.assemble((label, "dim"), _math(block.text)), (0, 0, 0, 2 + 2 * block.depth))
 
 
 @rendered.register
 def _step(block: d.StepLine) -> RenderableType:
-    head = Text(f"{block.number:>4}. ", style="dim") + Text(block.text) + Text(f" [{block.rule}]", style="yellow")
+    head = Text.assemble((f"{block.number:>4}. ", "dim"), block.text, (f" [{block.rule}]", "yellow"))
     return Group(head, Padding(_math(block.formula), (0, 0, 0, 8)))
 
 
