@@ -14,6 +14,7 @@ from symderive.check.arrays import ArrayError, Interpreter
 from symderive.check.arrays_exact import ExactArrays
 from symderive.check.objects import from_list, objects, shape_text
 from symderive.check.oracle import Evaluator, extent_of
+from symderive.claims.compare import close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
 from symderive.claims.ranges import Ranges
 from symderive.claims.world import JACOBIAN, World, is_jacobian
@@ -67,6 +68,20 @@ class Bench:
         if [i for i in map(label, indices) if i] == list(free) and len(free) == len(indices):
             return Sides(claimed, self.world.plain(true), free)
         return Sides(claimed, self.world.plain(self.table(_reader(indices, true), free, ranges, true)), free)
+
+    def agrees(self, line: Line, node: syntax.Node) -> bool:
+        """Whether a side is about equal to the truth where that is finite; it stops at the first entry that is not."""
+        true, indices = self.truth(line)
+        free = free_names(indices)
+        if line.indices is None or [label(i) for i in indices] != list(free):
+            sides = self.sides(line, node)
+            return close_where_finite(sides.claimed, sides.true)
+        ranges = self.ranges(free, node, [(indices, true.shape, line.name)])
+        plain = self.world.base.plain
+        return all(
+            close_where_finite(np.array(plain(value), dtype=float), np.array(plain(true[at]), dtype=float))
+            for at, value in self.entries(node, free, ranges)
+        )
 
     def truth(self, line: Line) -> tuple[np.ndarray, tuple[syntax.Node, ...]]:
         """What the left side of a line is worth, with one axis for each of its indices, and those."""
@@ -122,16 +137,22 @@ class Bench:
         if local is not None:
             self.tensors[_LOCAL] = local
             self.evaluator.forget(_LOCAL)
-        extents = [ranges[i] for i in free]
+        values = [value for _, value in self.entries(node, free, ranges)]
+        return from_list(values, [ranges[i] for i in free])
+
+    def entries(
+        self, node: syntax.Node, free: Sequence[str], ranges: Mapping[str, int]
+    ) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """The values of an expression in index form, one after the other."""
         try:
             closure = self.evaluator.expression(self.rewritten(node), ranges, free)
             rest = [0] * (len(ranges) - len(free))
-            values = [closure([*at, *rest]) for at in itertools.product(*map(range, extents))]
+            for at in itertools.product(*(range(ranges[i]) for i in free)):
+                yield at, closure([*at, *rest])
         except SymderiveError as error:
             raise ClaimError("index", _with_hint(error), _span(error)) from error
         except (TypeError, ValueError, IndexError, OverflowError) as error:
             raise ClaimError("index", str(error), node.span) from error
-        return from_list(values, extents)
 
     def ranges(
         self,

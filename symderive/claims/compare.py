@@ -43,6 +43,13 @@ def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
     return bool((near | (a == b) | (np.isnan(a) & np.isnan(b))).all())
 
 
+def close_where_finite(claimed: np.ndarray, true: np.ndarray) -> bool:
+    """Whether two arrays of numbers agree about, in floats, where the second is finite."""
+    claimed, true = claimed.astype(float), true.astype(float)
+    decided = np.isfinite(true)
+    return close_floats(claimed[decided], true[decided])
+
+
 def differences(claimed: np.ndarray, true: np.ndarray) -> Iterator[tuple[int, ...]]:
     """The entries at which two arrays of equal shape differ."""
     for at in np.ndindex(*claimed.shape):

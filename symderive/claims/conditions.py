@@ -13,7 +13,7 @@ import numpy as np
 from symderive.check import sample
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
-from symderive.claims.compare import close_floats, finite, same
+from symderive.claims.compare import finite, same
 from symderive.claims.lines import ClaimError
 from symderive.claims.points import Condition as Change
 from symderive.claims.points import Point
@@ -27,7 +27,7 @@ from symderive.spec.format import number_text, to_text
 if TYPE_CHECKING:
     from symderive.claims.judge import Outcome, Trial
 
-POINTS = 4
+POINTS = 7
 
 
 @record
@@ -40,24 +40,32 @@ class Condition:
     change: Change | None = None
     sizes: tuple[tuple[str, int], ...] = ()
 
-    def points(self, trial: Trial) -> Iterator[Point]:
-        """Points at which it holds."""
-        plan = trial.court.points.plan
+    def points(self, trial: Trial, failed: Point | None = None) -> Iterator[Point]:
+        """Points at which it holds, first of all one made of the point at which the claim ``failed``."""
+        points = trial.court.points
+        plan = points.plan
+        sides = [p.inputs for p in points.main if p.note]
+        change = self.change or (lambda draw, inputs, upstreams: None)
+        if failed is not None and not self.sizes:
+            point = points.under(failed.sizes, change, failed.inputs)
+            if point is not None:
+                yield point
         for n in range(POINTS):
-            sizes: Sizes = {**plan[n % min(len(plan), 2)], **dict(self.sizes)}
-            if self.sizes and not trial.court.points.chooser.valid(sizes):  # type: ignore[arg-type]
+            sizes: Sizes = {**plan[n if n < min(len(plan), 2) else 0], **dict(self.sizes)}
+            if self.sizes and not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 continue
-            point = trial.court.points.under(sizes, self.change or (lambda draw, inputs, upstreams: None))
+            start = sides[(n - 2) % len(sides)] if n >= 2 and sides and not self.sizes else None
+            point = points.under(sizes, change, start, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
             if point is not None:
                 yield point
 
 
-def holds(trial: Trial, condition: Condition) -> bool:
+def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bool:
     """Whether the claim is right wherever the condition holds, and the truth not just 0 there."""
     told = 0
     values: set[bool] = set()
     points = []
-    for point in condition.points(trial):
+    for point in condition.points(trial, failed):
         if not _promising(trial, point):
             return False
         points.append(point)
@@ -76,12 +84,9 @@ def holds(trial: Trial, condition: Condition) -> bool:
 def _promising(trial: Trial, point: Point) -> bool:
     """Whether floats see no difference at a point."""
     try:
-        sides = trial.court.new_bench(point, FLOAT).sides(trial.line, trial.node)
+        return trial.court.new_bench(point, FLOAT).agrees(trial.line, trial.node)
     except ClaimError:
         return False
-    claimed, true = sides.claimed.astype(float), sides.true.astype(float)
-    decided = np.isfinite(true)
-    return close_floats(claimed[decided], true[decided])
 
 
 # The candidates
@@ -147,9 +152,9 @@ def _sizes(trial: Trial) -> Iterator[Condition]:
                 yield Condition(f"{name} = {value}", "size", name, None, ((name, value),))
 
 
-def find_condition(trial: Trial) -> Condition | None:
-    """The first condition under which a wrong claim is right."""
-    return next((c for c in candidates(trial) if holds(trial, c)), None)
+def find_condition(trial: Trial, failed: Point) -> Condition | None:
+    """The first condition under which a claim is right that is wrong at a point."""
+    return next((c for c in candidates(trial) if holds(trial, c, failed)), None)
 
 
 def find_size(trial: Trial) -> Condition | None:

@@ -136,8 +136,7 @@ class Desk:
         line = line or self.line
         try:
             for bench in self.benches:
-                sides = bench.sides(line, node)
-                if not close_floats(sides.claimed.astype(float), sides.true.astype(float)):
+                if not bench.agrees(line, node):
                     return False
             trial = type(self.trial)(self.court, line, node)
             outcomes = [trial.at(p) for p in [*self.court.points.main, *self.points[:1]]]

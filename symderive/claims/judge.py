@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
 from symderive.check.objects import shape_text
 from symderive.claims.bench import Bench, Sides
-from symderive.claims.compare import close_floats, finite, same, shown
+from symderive.claims.compare import finite, same, shown
 from symderive.claims.derived import Derived
 from symderive.claims.lines import ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
 from symderive.claims.points import Point, Points
@@ -250,14 +251,14 @@ class Trial:
 
     def scouted(self) -> Outcome | None:
         """The first of many more points at which the claim fails; floats say where to look, exact numbers decide."""
-        for point in self.court.points.scouts:
+        from symderive.claims.borders import straddling
+
+        points = self.court.points
+        for point in itertools.chain(points.scouts, filter(points.smooth, straddling(self))):
             try:
-                sides = self.court.bench(point, FLOAT).sides(self.line, self.node)
+                if self.court.bench(point, FLOAT).agrees(self.line, self.node):
+                    continue
             except ClaimError:
-                continue
-            claimed, true = sides.claimed.astype(float), sides.true.astype(float)
-            decided = np.isfinite(true)
-            if close_floats(claimed[decided], true[decided]):
                 continue
             outcome = self.at(point)
             if outcome.undefined is not None or (outcome.wrong is not None and self.confirmed(outcome)):
@@ -281,7 +282,7 @@ class Trial:
         from symderive.claims.conditions import find_condition
         from symderive.claims.diagnose import explain
 
-        condition = find_condition(self)
+        condition = find_condition(self, outcome.point)
         diagnosis = explain(self, outcome, condition)
         return ("conditional" if condition else "wrong"), diagnosis, ""
 

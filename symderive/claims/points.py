@@ -247,17 +247,29 @@ class Points:
             return False
         return finite and nearest(kinks) > 1e-9
 
-    def under(self, sizes: Sizes, condition: Condition, tries: int = 6) -> Point | None:
-        """A point at which a condition holds and the forward has a derivative; None where none was found."""
-        for n in range(tries):
-            draw = sample.Draw(self.rng, exact=True, positive=n % 3 == 2)
-            inputs = dict(sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=4))
+    def under(
+        self, sizes: Sizes, condition: Condition, start: Mapping[str, np.ndarray] | None = None, scale: float = 1.0
+    ) -> Point | None:
+        """A point at which a condition holds and the forward has a derivative; None where none was found.
+
+        It is made of the inputs ``start``, or of such as were drawn before, or of new ones of that ``scale``.
+        """
+        for n in range(6):
+            draw = sample.Draw(self.rng, exact=True, scale=scale, positive=n % 3 == 2)
+            known = None if n or scale != 1 else start or self._at_sizes(sizes)
+            if known is None and scale != 1:
+                known = sample.draw_inputs(self.spec, sizes, draw)
+            inputs = dict(known or sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=4))
             upstreams = dict(random_upstreams(self.spec, sizes, draw.entries))
             condition(draw, inputs, upstreams)
             point = Point(sizes, inputs, upstreams)
             if self.smooth(point):
                 return point
         return None
+
+    def _at_sizes(self, sizes: Sizes) -> Mapping[str, np.ndarray] | None:
+        """Inputs that were drawn at these sizes before."""
+        return next((p.inputs for p in self.main if p.sizes == sizes), None)
 
 
 _ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd", "one_hot", "binary"}

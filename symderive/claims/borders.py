@@ -1,0 +1,138 @@
+"""Points on both sides of the borders that a claim itself draws: ``where(x > 0.5, ...)`` has one at x = 0.5.
+
+Random points may all lie on one side of such a border, or between it and the right one. Between two points on different
+sides, bisection finds two that straddle it closely: a border in the wrong place fails at one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symderive.check.floats import FLOAT
+from symderive.check.objects import objects
+from symderive.claims.bench import Bench
+from symderive.claims.lines import ClaimError, names_in
+from symderive.claims.points import Point
+from symderive.errors import SymderiveError
+from symderive.spec import syntax
+
+if TYPE_CHECKING:
+    from symderive.claims.judge import Trial
+
+MOST_BORDERS = 8
+STEPS = 9
+_KINKED = ("abs", "sign", "relu", "leaky_relu", "elu")
+
+
+def straddling(trial: Trial) -> Iterator[Point]:
+    """Points close to each border of the claim, and of the helpers that it uses, on both of its sides."""
+    points = trial.court.points
+    at_hand = [p for p in [*points.main, *points.scouts] if p.sizes == points.plan[0]]
+    for border in _borders(trial)[:MOST_BORDERS]:
+        values = [(p, v) for p in at_hand if (v := _value(trial, border, p)) is not None]
+        ends = _ends(values)
+        if ends is not None:
+            yield from _bisected(trial, border, *ends)
+
+
+def _borders(trial: Trial) -> list[syntax.Node]:
+    """The differences whose signs decide a branch, of real numbers only."""
+    used = [trial.node]
+    waiting = names_in(trial.node)
+    for helper in reversed(trial.court.helpers):
+        if helper.name in waiting:
+            used.append(helper.statement.sides[0])
+            waiting |= names_in(helper.statement.sides[0])
+    found = dict.fromkeys(d for node in used for inner in node.walk() for d in _differences(inner))
+    real = set(trial.court.bench(trial.court.points.main[0]).tensors) - {
+        i.name for i in trial.spec.inputs if not i.is_real
+    }
+    return [d for d in found if names_in(d) & real]
+
+
+def _differences(node: syntax.Node) -> Iterator[syntax.Node]:
+    if isinstance(node, syntax.Compare):
+        for a, b in zip(node.operands, node.operands[1:], strict=False):
+            yield syntax.Binary("-", a, b)
+    elif isinstance(node, syntax.Call) and node.function in _KINKED and node.arguments:
+        yield node.arguments[0]
+    elif isinstance(node, syntax.Call) and node.function in ("max", "min") and len(node.arguments) == 2:
+        yield syntax.Binary("-", *node.arguments)
+    elif isinstance(node, syntax.Call) and node.function == "clamp" and len(node.arguments) == 3:
+        x, low, high = node.arguments
+        yield syntax.Binary("-", x, low)
+        yield syntax.Binary("-", x, high)
+
+
+def _value(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None:
+    """The difference at a point, in floats."""
+    try:
+        bench = trial.court.bench(point, FLOAT)
+        return _evaluated(trial, bench, border).astype(float)
+    except (ClaimError, SymderiveError, ValueError):
+        return None
+
+
+def _evaluated(trial: Trial, bench: Bench, border: syntax.Node) -> np.ndarray:
+    known = {*bench.tensors, *bench.world.sizes, *bench.world.constants, "pi", "inf"}
+    free = list(dict.fromkeys(n.id for n in border.walk() if isinstance(n, syntax.Name) and n.id not in known))
+    if any(isinstance(n, syntax.Batch) for n in border.walk()):
+        free.insert(0, syntax.BATCH)
+    bound = {i for n in border.walk() if isinstance(n, syntax.Binder) for i in n.indices}
+    free = [i for i in free if i not in bound]
+    if not free and not any(isinstance(n, syntax.Access) for n in border.walk()):
+        return bench.plain_array(border)
+    indices = trial.line.indices or ()
+    given = [(indices, bench.truth(trial.line)[0].shape, trial.line.name)] if indices else []
+    return bench.world.plain(bench.table(border, free, bench.ranges(free, border, given)))
+
+
+def _ends(values: list[tuple[Point, np.ndarray]]) -> tuple[Point, Point, tuple[int, ...]] | None:
+    """Two points at which some entry has different signs, and that entry."""
+    for n, (a, u) in enumerate(values):
+        for b, v in values[n + 1 :]:
+            if u.shape == v.shape and (differing := np.argwhere(u * v < 0)).size:
+                return a, b, tuple(int(i) for i in differing[0])
+    return None
+
+
+def _bisected(trial: Trial, border: syntax.Node, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
+    low, high = Fraction(0), Fraction(1)
+    first = _value(trial, border, a)
+    if first is None:
+        return
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        value = _fresh(trial, border, _between(trial, a, b, middle))
+        if value is None or value.shape != first.shape:
+            return
+        if value[at] * first[at] > 0:
+            low = middle
+        else:
+            high = middle
+    yield _between(trial, a, b, low)
+    yield _between(trial, a, b, high)
+
+
+def _fresh(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None:
+    try:
+        return _evaluated(trial, trial.court.new_bench(point, FLOAT), border).astype(float)
+    except (ClaimError, SymderiveError, ValueError):
+        return None
+
+
+def _between(trial: Trial, a: Point, b: Point, part: Fraction) -> Point:
+    """The point that divides the way from one to another; what is not just any real number stays that of the first."""
+    fixed = {"one_hot", "binary"}
+    inputs = {
+        i.name: objects(a.inputs[i.name]) * (1 - part) + objects(b.inputs[i.name]) * part
+        for i in trial.spec.inputs
+        if i.is_real and not fixed & set(i.assume)
+    }
+    inputs = {n: np.asarray(v, dtype=object) for n, v in inputs.items()}
+    return replace(a, inputs={**a.inputs, **inputs}, note="a border of the claim")

@@ -1,0 +1,276 @@
+"""Verdicts and diagnoses of single lines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from symderive import spec as specs
+from symderive.claims import judge, judge_text
+
+SPECS = {
+    "softmax": """
+name: softmax
+sizes: {N: 3, C: 4}
+inputs:
+  z: [N, C]
+forward: |
+  y[n, c] = softmax[c](z[n, c])
+""",
+    "linear_mse": """
+name: linear_mse
+sizes: {N: 3, K: 2, J: 4}
+inputs:
+  x: [N, K]
+  W: [J, K]
+  t: {shape: [N, J], grad: false}
+  ids: {shape: [N], index: J}
+forward: |
+  y[i, j] = sum[k](x[i, k] * W[j, k])
+  L = sum[i, j]((y[i, j] - t[i, j])**2) / 2
+""",
+    "huber": """
+name: huber
+sizes: {N: 3}
+constants: {d: 1}
+inputs:
+  y: [N]
+  t: [N]
+forward: |
+  e[i] = y[i] - t[i]
+  L = sum[i](where(abs(e[i]) <= d, e[i]**2 / 2, d * (abs(e[i]) - d / 2)))
+""",
+    "ridge": """
+name: ridge
+sizes: {N: 3, K: 4}
+constants: {lam: 0.1}
+inputs:
+  W: [N, K]
+  x: [K]
+  y: [N]
+forward: |
+  L = sum[n]((sum[k](W[n, k] * x[k]) - y[n])**2) / N + lam * sum[n, k](W[n, k]**2)
+""",
+    "distance": """
+name: distance
+sizes: {N: 3, D: 2}
+inputs:
+  a: [N, D]
+  b: [N, D]
+forward: |
+  d[n] = sum[k]((a[n, k] - b[n, k])**2)
+""",
+    "shared": """
+name: shared
+sizes: {N: 3}
+inputs:
+  x: [N]
+forward: |
+  y[i] = x[i]
+  z[i] = sum[j](y[i] * x[j])
+output: [y, z]
+""",
+    "batch": """
+name: batch
+sizes: {K: 3, J: 2}
+inputs:
+  x: [..., K]
+  W: [J, K]
+forward: |
+  y[..., j] = sum[k](x[..., k] * W[j, k])
+""",
+    "relu": """
+name: relu
+sizes: {N: 4}
+inputs:
+  x: [N]
+forward: |
+  y[i] = relu(x[i])
+""",
+}
+
+ROWS = [
+    # the right ones, in unusual forms
+    ("softmax", "D(y[n, i], z[n, j]) = y[n, i] * (delta(i, j) - y[n, j])", "right", None),
+    ("softmax", "D(y[n, i], z[m, j]) = where(n == m, y[n, i] * (delta(i, j) - y[n, j]), 0)", "right", None),
+    ("softmax", "dz[n, j] = sum[i](dy[n, i] * D(y[n, i], z[n, j]))", "right", None),
+    ("softmax", "dz[n, c] = (y * (dy - (dy * y).sum(-1, keepdim=True)))[n, c]", "right", None),
+    ("softmax", "y[n, c] = exp(z[n, c]) / sum[k](exp(z[n, k]))", "right", None),
+    ("softmax", "dz = y * (dy - (dy * y).sum(-1, keepdim=True)) + y.sum(1, keepdim=True) - 1", "right", None),
+    ("linear_mse", "D(dW[j, k], W[p, q]) = delta(j, p) * sum[i](x[i, k] * x[i, q])", "right", None),
+    ("linear_mse", "D(L, W[j, k]) = dW[j, k]", "right", None),
+    ("linear_mse", "dL = 1", "right", None),
+    ("linear_mse", "dy_total = dy", "right", None),
+    ("linear_mse", "dW = dL * (y - t).T @ x", "right", None),
+    ("linear_mse", "dt = t - y", "right", None),
+    ("linear_mse", "L = 0.5 * ((y - t)**2).sum()", "right", None),
+    ("huber", "dy = clamp(e, -d, d)", "right", None),
+    ("huber", "dy[i] = max(-d, min(d, e[i]))", "right", None),
+    ("shared", "dx[i] = dy_total[i] + sum[k](dz[k] * y[k])", "right", None),
+    ("shared", "dy_total[i] = dy[i] + dz[i] * sum[j](x[j])", "right", None),
+    ("batch", "dW = einsum('...j,...k->jk', dy, x)", "right", None),
+    ("batch", "dW[j, k] = sum[...](dy[..., j] * x[..., k])", "right", None),
+    ("batch", "dx = dy @ W", "right", None),
+    ("relu", "dx = dy * (1 + sign(x)) / 2", "right", None),
+    ("relu", "dx = dy * y / x", "right", None),
+    # the wrong ones
+    ("softmax", "D(y[n, i], z[n, j]) = y[n, i] * (1 - y[n, j])", "wrong", "missing_cross_terms"),
+    ("softmax", "dz = y * (dy - (dy * y).sum(-1))", "invalid", "shape"),
+    ("softmax", "dz[n, k] = y[n, k] * (dy[n, k] - sum[k](dy[n, k] * y[n, k]))", "invalid", "wrong_index"),
+    ("softmax", "dz = dz", "invalid", "unknown"),
+    ("softmax", "dy = z", "wrong", "unknown"),
+    ("softmax", "dz[n] = y[n, c]", "invalid", "shape"),
+    ("softmax", "dz = y * (dy - foo)", "invalid", "unknown"),
+    ("softmax", "dz = 2 * y * (dy - (dy * y).sum(-1, keepdim=True))", "wrong", "factor"),
+    ("linear_mse", "D(dW[j, k], W[p, q]) = sum[i](x[i, k] * x[i, q])", "wrong", "factor"),
+    ("linear_mse", "dW = x.T @ dy", "invalid", "transpose"),
+    ("linear_mse", "dW = dy.T @ x * 1.00000001", "wrong", "factor"),
+    ("linear_mse", "dW[j, k] = dy[i, j] * x[i, k]", "invalid", "missing_sum"),
+    ("linear_mse", "dids = y", "invalid", "unknown"),
+    ("linear_mse", "N = 3", "invalid", "unknown"),
+    ("linear_mse", "dw = dy.T @ x", "invalid", "unknown"),
+    ("linear_mse", "dx = dy", "invalid", "other_variable"),
+    ("huber", "dy = e", "wrong", "other_variable"),
+    ("ridge", "dW = 2 * outer(W @ x - y, x) / N", "wrong", "missing_term"),
+    ("ridge", "dW = 2 * outer(W @ x - y, x) / N - 2 * lam * W", "wrong", "sign"),
+    ("ridge", "dW = 2 * outer(W @ x - y, x) + 2 * lam * W", "wrong", "mean_vs_sum"),
+    ("ridge", "dW[n, k] = 2 * (W[n, j] * x[j] - y[n]) * x[k] / N + 2 * lam * W[n, k]", "invalid", "missing_sum"),
+    ("distance", "da = dd[:, None] * (a - b) / sqrt(d)[:, None]", "wrong", "other_variable"),
+    ("distance", "da = 2 * dd * (a - b)", "invalid", "shape"),
+    ("distance", "da[n, k] = 2 * dd[k] * (a[n, k] - b[n, k])", "invalid", "wrong_index"),
+    ("relu", "dx = where(x > 0.5, dy, 0)", "wrong", "wrong_operand"),
+    ("relu", "dx = dy", "wrong", "other_variable"),
+    ("batch", "dW = dy.T @ x", "invalid", "shape"),
+    # under a condition
+    ("distance", "da[n, k] = 2 * (a[n, k] - b[n, k])", "conditional", "missing_upstream"),
+    ("ridge", "dW = 2 * outer(W @ x - y, x) / N + 2 * 0.1 * W", "conditional", "factor"),
+    ("ridge", "dW = 2 * outer(W @ x - y, x) / 3 + 2 * lam * W", "conditional", "factor"),
+    ("huber", "dy = clamp(e, -1, 1)", "conditional", "factor"),
+]
+
+
+def one(name, text):
+    (result,) = judge_text(specs.loads(SPECS[name]), text)
+    return result
+
+
+@pytest.mark.parametrize(("name", "text", "verdict", "kind"), ROWS, ids=[r[1] for r in ROWS])
+def test_single_lines(name, text, verdict, kind):
+    result = one(name, text)
+    assert (result.verdict, result.diagnosis and result.diagnosis.kind) == (verdict, kind)
+    assert result.ok == (verdict == "right")
+
+
+CONDITIONS = [
+    ("distance", "da[n, k] = 2 * (a[n, k] - b[n, k])", "dd = 1"),
+    ("ridge", "dW = 2 * outer(W @ x - y, x) / N + 2 * 0.1 * W", "lam = 0.1"),
+    ("ridge", "dW = 2 * outer(W @ x - y, x) / 3 + 2 * lam * W", "N = 3"),
+    ("distance", "da = 2 * dd[:, None] * (a - b) * a / a", "a without zeros"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "condition"), CONDITIONS)
+def test_conditions_are_named(name, text, condition):
+    result = one(name, text)
+    assert result.verdict == "conditional"
+    assert result.diagnosis.condition == condition
+
+
+CORRECTIONS = [
+    ("linear_mse", "dW = x.T @ dy", "dW = dy.T @ x"),
+    ("linear_mse", "dW = -(dy.T @ x)", "dW = dy.T @ x"),
+    ("softmax", "dz = y * (dy - (dy * y).sum(-1))", "dz = y * (dy - (dy * y).sum(-1, keepdim=True))"),
+    ("distance", "da = 2 * dd * (a - b)", "da = 2 * dd[:, None] * (a - b)"),
+    ("linear_mse", "dW[j, k] = dy[i, j] * x[i, k]", "dW[j, k] = sum[i](dy[i, j] * x[i, k])"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "correction"), CORRECTIONS)
+def test_corrections_are_in_the_style_of_the_claim(name, text, correction):
+    assert one(name, text).diagnosis.correction == correction
+
+
+SENTENCES = [
+    ("ridge", "dW = 2 * outer(W @ x - y, x) + 2 * lam * W", "It holds only where N = 1."),
+    ("linear_mse", "dw = dy.T @ x", "did you mean dW?"),
+    ("linear_mse", "dids = y", "class ids"),
+    ("softmax", "dz = y * (dy - foo)", "nothing called foo"),
+    ("softmax", "dy = z", "dy_total"),
+    ("distance", "da = dd[:, None] * (a - b) / sqrt(d)[:, None]", "sqrt(d), not of d"),
+    ("linear_mse", "dx = dy", "gradient of y, not of x"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "part"), SENTENCES)
+def test_sentences_name_the_concrete_thing(name, text, part):
+    assert part in one(name, text).diagnosis.sentence
+
+
+def test_chains_are_judged_side_by_side():
+    results = judge_text(
+        specs.loads(SPECS["ridge"]), "dy = -2 * (W @ x - y) / N = 2 * (y - W @ x) / N = 2 * (y - W @ x)"
+    )
+    assert [(r.side, r.verdict) for r in results] == [(1, "right"), (2, "right"), (3, "wrong")]
+
+
+def test_helpers_in_both_forms_and_errors_that_do_not_cascade():
+    text = "\n".join([
+        "r = y - t",
+        "g[i, k] = sum[j](r[i, j] * W[j, k])",
+        "dy = 2 * r",
+        "dx = g",
+        "dW[j, k] = sum[i](dy[i, j] * x[i, k])",
+    ])  # fmt: skip
+    results = judge_text(specs.loads(SPECS["linear_mse"]), text)
+    assert [(r.target, r.verdict) for r in results] == [("dy", "wrong"), ("dx", "right"), ("dW", "right")]
+
+
+def test_a_helper_that_cannot_be_defined_is_invalid_and_what_needs_it_is_not_judged():
+    results = judge_text(specs.loads(SPECS["linear_mse"]), "r = x @ t\ndx = r @ W\ndW = dy.T @ x")
+    assert [r.verdict for r in results] == ["invalid", None, "right"]
+    assert "line 1" in results[1].detail
+
+
+def test_a_claim_that_contains_itself_by_way_of_a_helper():
+    results = judge_text(specs.loads(SPECS["softmax"]), "g = 2 * dz\ndz = g / 2")
+    assert [r.verdict for r in results] == ["invalid"]
+
+
+def test_a_bad_line_is_invalid_and_the_others_are_judged():
+    spec = specs.loads(SPECS["relu"] + "claims: |\n  dx = where(x > 0, dy, 0\n  dx = where(x > 0, dy, 0)\n")
+    results = judge(spec)
+    assert [(r.line, r.verdict) for r in results] == [(9, "invalid"), (10, "right")]
+
+
+def test_the_line_is_that_of_the_file_and_the_text_that_of_the_author():
+    spec = specs.loads(SPECS["softmax"] + "claims: |\n  dz = y * (\n    dy - (dy*y).sum(-1, keepdim=True))\n")
+    (result,) = judge(spec)
+    assert (result.line, result.text) == (9, "dz = y * ( dy - (dy*y).sum(-1, keepdim=True))")
+
+
+def test_a_rare_side_of_a_kink_is_visited():
+    text = SPECS["huber"].replace("{d: 1}", "{d: 40}")
+    (result,) = judge_text(specs.loads(text), "dy = e")
+    assert result.verdict == "wrong"
+
+
+def test_the_same_seed_gives_the_same_results():
+    spec = specs.loads(SPECS["ridge"])
+    first, second = (judge_text(spec, "dW = 2 * outer(W @ x - y, x)", seed=3) for _ in range(2))
+    assert first == second
+
+
+def test_torch_is_not_imported_and_a_claim_is_quick():
+    code = (
+        "import sys; from symderive import spec; from symderive.claims import judge_text;"
+        f"r = judge_text(spec.loads({SPECS['ridge']!r}), 'dW = 2 * outer(W @ x - y, x) / N');"
+        "sys.exit(r[0].verdict != 'wrong' or 'torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    spec = specs.loads(SPECS["softmax"])
+    start = time.thread_time()
+    judge_text(spec, "dz = y * dy")
+    assert time.thread_time() - start < 1.5
