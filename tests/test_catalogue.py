@@ -12,9 +12,10 @@ from symderive.catalogue import catalogue
 NAMES = [p.stem for p in catalogue()]
 BATCHED = set(
     """
-    bce celu dropout elu gelu gelu_tanh glu hardshrink hardsigmoid hardswish hardtanh l2_normalize layer_norm
-    leaky_relu log_sigmoid log_softmax mish relu relu6 rms_norm selu sigmoid sigmoid_bce silu softmax softplus
-    softshrink softsign tanh tanhshrink
+    bce celu cosine_similarity determinant dropout elu frobenius_norm gelu gelu_tanh glu hardshrink hardsigmoid
+    hardswish hardtanh l2_normalize layer_norm leaky_relu log_det log_sigmoid log_softmax matrix_inverse max mean
+    min mish norm norm_l1 norm_p prod relu relu6 rms_norm selu sigmoid sigmoid_bce silu softmax softmax_temperature
+    softmin softplus softshrink softsign std straight_through sum tanh tanhshrink var
     """.split()  # noqa: SIM905
 )
 """What PyTorch applies along the last axes of any tensor."""

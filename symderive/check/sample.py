@@ -134,7 +134,7 @@ def draw_input(tensor: model.Input, shape: Sequence[int], classes: int | None, d
     values = draw.between(*tensor.range, shape) if tensor.range else draw.entries(shape)
     for name, make in ASSUMPTIONS.items():
         if name in tensor.assume and values.size:
-            values = make(draw, values)
+            values = np.asarray(make(draw, values))  # a scalar comes back as a number
     return values
 
 

@@ -41,3 +41,43 @@ class Op:
 
 def test_what_is_wrong_stays_wrong():
     assert oracle(Op) == {"y": "pass", "dx": "fail"}
+
+
+STOPPED = """
+name: op
+sizes: {N: 5}
+inputs: {x: [N], s: {shape: [], assume: positive}}
+forward: |
+  y[n] = s * (x[n] + stop(x[n]**2 - x[n]))
+claims: |
+  dx[n] = s * dy[n]
+"""
+
+
+class Unstopped(Op):
+    """The derivative of the value, through the stop."""
+
+    INPUTS, WRT = ("x", "s"), ("x", "s")
+
+    @staticmethod
+    def forward(x, s):
+        return s * x**2, (x, s)
+
+    @staticmethod
+    def backward(saved, dy):
+        x, s = saved
+        return dy * s * 2 * x, (dy * x**2).sum()
+
+
+def stopped(op=None):
+    found = check(loads(STOPPED), dtypes=["float64"], op=op, kinds=["gradcheck", "claim"])
+    return {(row.check, row.target): row.status for row in found.checks}
+
+
+def test_what_a_stop_hides_is_no_fault_of_the_gradient():
+    assert set(stopped().values()) == {"pass"}
+
+
+def test_a_gradient_through_a_stop_is_one():
+    statuses = stopped(Unstopped)
+    assert (statuses["gradcheck", "dx"], statuses["gradcheck", "ds"]) == ("fail", "pass")
