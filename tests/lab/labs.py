@@ -30,7 +30,7 @@ def lab(*rows: ErrorRow, **parts: Any) -> Lab:
     made = Lab(
         SETTING,
         rows or (row(0), row(1)),
-        Kernels(("mm", "sum"), ("mm", "sum")),
+        {"float32": Kernels(("mm", "sum"), ("mm", "sum"))},
         (Orders("dW", 10, 10, 8, 1e-6, 2e-6, 1e-6),),
         GRAPH,
         (Kept("x", "x", (2, 3), "float32", 24, True),),

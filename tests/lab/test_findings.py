@@ -45,9 +45,13 @@ def test_gradients_that_agree_are_named_where_others_do_not():
 
 
 def test_kernels_are_named_only_where_both_ran_them():
-    text = said(lab(kernels=Kernels(("embedding_dense_backward",), ("index_add_",))))
+    text = said(lab(kernels={"float32": Kernels(("embedding_dense_backward",), ("index_add_",))}))
     assert "round alike" not in text
-    assert "aten" not in said(lab(kernels=None))
+    assert "aten" not in said(lab(kernels={}))
+
+
+def test_kernels_are_those_of_the_dtype():
+    assert "aten" not in said(lab(row(dtype="float16")), "float16")
 
 
 def test_no_error_against_float64_is_told_and_nothing_concluded_from_errors():

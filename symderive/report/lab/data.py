@@ -290,11 +290,11 @@ class Setting:
 
 @record
 class Lab:
-    """Everything that was measured."""
+    """Everything that was measured; ``kernels`` by dtype, on the CPU."""
 
     setting: Setting
     rows: tuple[ErrorRow, ...]
-    kernels: Kernels | None
+    kernels: Mapping[str, Kernels]
     orders: tuple[Orders, ...]
     graph: Graph
     derived: tuple[Kept, ...]

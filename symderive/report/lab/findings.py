@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from symderive.report.lab.data import ErrorRow, Kernels, Lab, Orders, Summary, summaries
-from symderive.report.lab.words import code, listed, number, plural, runs
+from symderive.report.lab.words import all_runs, code, listed, number, plural, runs
 
 CLOSE = 1e-5
 """Differences from autograd below this are counted."""
@@ -22,7 +22,7 @@ def error_findings(lab: Lab) -> dict[tuple[str, str], list[str]]:
         own = [s for s in table if (s.device, s.dtype) == key]
         rows = [r for r in lab.rows if (r.device, r.dtype) == key]
         found[key] = [
-            *_against_autograd(own, lab.kernels if key[0] == "cpu" else None),
+            *_against_autograd(own, lab.kernels.get(key[1]) if key[0] == "cpu" else None),
             *_counted(rows, key[1]),
             *(_against_float64(own) if key[1] != "float64" else ()),
             *_overflow(rows, own, [k.name for k in lab.derived]),
@@ -44,7 +44,7 @@ def _against_autograd(own: Sequence[Summary], kernels: Kernels | None) -> Iterat
     if exact:
         who = "Every gradient" if not apart else code(s.gradient for s in exact)
         verb = "equals" if not apart or len(exact) == 1 else "equal"
-        yield f"{who} {verb} autograd's to the last bit in all {runs(own[0].runs)}: the difference is exactly 0."
+        yield f"{who} {verb} autograd's to the last bit in {all_runs(own[0].runs)}: the difference is exactly 0."
         if not apart:
             yield from _why_exact(own, kernels)
     if apart:

@@ -64,7 +64,7 @@ def measure(spec: Spec, plan: Plan, progress: Progress | None = None) -> Lab:
                 f"{spec.name}: nothing could be measured", hint="the code runs in none of the dtypes chosen"
             )
         steps: dict[str, Callable[[], Any]] = {
-            "operators": lambda: kernels(bench),
+            "operators": lambda: {d: k for d in plan.dtypes if (k := kernels(bench, d)) is not None},
             "orders of summation": lambda: tuple(summation_orders(bench)),
             "autograd graph": lambda: autograd_graph(bench, _common(plan.dtypes)),
             "saved tensors": lambda: derived_kept(bench, bench.tensors(bench.case(0, "float32"), "float32")[0]),

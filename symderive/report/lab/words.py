@@ -60,6 +60,11 @@ def runs(count: int) -> str:
     return plural(count, "run")
 
 
+def all_runs(count: int) -> str:
+    """``all 20 runs``, or ``the only run``."""
+    return "the only run" if count == 1 else f"all {runs(count)}"
+
+
 def plural(count: int, what: str) -> str:
     """``1 run``, ``3 gradients``."""
     return f"{count} {what}{'s' if count != 1 else ''}"
