@@ -29,6 +29,24 @@ def same(a: Any, b: Any) -> bool:
     return bool(abs(x - y) <= _TOLERANCE * max(1, abs(x), abs(y)))
 
 
+def equal(a: Any, b: Any) -> bool:
+    """Whether two plain numbers agree in all digits that count, however small they are.
+
+    What cancels leaves a rest that this takes for a difference: see ``vanishes``.
+    """
+    if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
+        return a == b
+    if not (finite(a) and finite(b)):
+        return bool(a == b) or (EXACT.is_nan(a) and EXACT.is_nan(b))
+    x, y = EXACT.lift(a), EXACT.lift(b)
+    return bool(abs(x - y) <= _TOLERANCE * max(abs(x), abs(y)))
+
+
+def vanishes(coarse: Any, fine: Any) -> bool:
+    """Whether a difference was only rounding: computed with more than twice the digits, it all but disappears."""
+    return bool(abs(fine) <= _TOLERANCE * abs(coarse))
+
+
 def same_arrays(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of plain numbers are equal, shape included."""
     return a.shape == b.shape and all(same(x, y) for x, y in zip(a.flat, b.flat, strict=True))

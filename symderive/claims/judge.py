@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
 from symderive.check.objects import shape_text
 from symderive.claims.bench import Bench, Sides
-from symderive.claims.compare import finite, same, shown
+from symderive.claims.compare import equal, finite, shown, vanishes
 from symderive.claims.derived import Derived
 from symderive.claims.lines import ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
 from symderive.claims.points import Point, Points
@@ -194,7 +195,7 @@ class Trial:
         for outcome in outcomes:
             if outcome.error:
                 return self.invalid(outcome)
-        failed = next((o for o in outcomes if o.wrong is not None and self.confirmed(o)), None)
+        failed = next((o for o in outcomes if o.wrong is not None), None)
         if failed is None and not sum(o.decided for o in outcomes):
             raise NotJudged("the forward has no derivative at any point that was tried")
         scouted = self.scouted() if failed is None else None
@@ -219,7 +220,7 @@ class Trial:
 
     def compared(self, point: Point, sides: Sides) -> Outcome:
         """Entry by entry."""
-        wrong = undefined = None
+        wrong = undefined = finer = None
         decided = still_open = 0
         for at in np.ndindex(*sides.true.shape):
             claimed, true = sides.claimed[at], sides.true[at]
@@ -229,25 +230,18 @@ class Trial:
             decided += 1
             if not finite(claimed):
                 undefined = undefined or at
-            elif wrong is None and not same(claimed, true):
-                wrong = at
+            elif wrong is None and not equal(claimed, true):
+                if _exact(claimed, true):
+                    wrong = at
+                    continue
+                finer = finer or self.finer(point)
+                if not _rounding(sides, finer, at):
+                    wrong = at
         return Outcome(point, sides, wrong, undefined, decided, still_open)
 
-    def confirmed(self, outcome: Outcome) -> bool:
-        """Whether a difference stays when twice as many digits are used: it is no rounding."""
-        assert outcome.sides is not None
-        at = outcome.wrong
-        if all(
-            isinstance(s[at], int) or not hasattr(s[at], "_mpf_") for s in (outcome.sides.claimed, outcome.sides.true)
-        ):
-            return True
-        a, b = EXACT.lift(outcome.sides.claimed[at]), EXACT.lift(outcome.sides.true[at])
-        if abs(a - b) > EXACT.context.mpf(10) ** -20 * max(1, abs(a), abs(b)):
-            return True
-        finer = _finer()
-        sides = self.court.new_bench(outcome.point, finer).sides(self.line, self.node)
-        a, b = finer.lift(sides.claimed[at]), finer.lift(sides.true[at])
-        return bool(abs(a - b) > finer.context.mpf(10) ** -45 * max(1, abs(a), abs(b)))
+    def finer(self, point: Point) -> Sides:
+        """The sides with more than twice as many digits."""
+        return self.court.new_bench(point, _finer()).sides(self.line, self.node)
 
     def scouted(self) -> Outcome | None:
         """The first of many more points at which the claim fails; floats say where to look, exact numbers decide."""
@@ -261,7 +255,7 @@ class Trial:
             except ClaimError:
                 continue
             outcome = self.at(point)
-            if outcome.undefined is not None or (outcome.wrong is not None and self.confirmed(outcome)):
+            if outcome.undefined is not None or outcome.wrong is not None:
                 return outcome
         return None
 
@@ -326,6 +320,18 @@ class Trial:
             "claimed": f"shape {claimed}".replace("shape undefined", "undefined"),
             "true": f"shape {true}",
         }
+
+
+def _exact(*numbers: Any) -> bool:
+    """Whether numbers are rational, so that they differ where they differ."""
+    return all(isinstance(n, int | Fraction) for n in numbers)
+
+
+def _rounding(sides: Sides, finer: Sides, at: tuple[int, ...]) -> bool:
+    """Whether the difference of an entry goes away with more digits."""
+    coarse = EXACT.lift(sides.claimed[at]) - EXACT.lift(sides.true[at])
+    base = _finer()
+    return vanishes(coarse, base.lift(finer.claimed[at]) - base.lift(finer.true[at]))
 
 
 _FINER: list[Exact] = []
