@@ -120,6 +120,7 @@ def _consistent(lines):
     known: dict[str, p.Node] = {}
     fixed = []
     for line in lines:
+
         def fix(node):
             if isinstance(node, p.Ref) and node.name in known:
                 return known[node.name]
@@ -144,6 +145,8 @@ def is_equal(subject: Subject, plan: p.Plan, sizes) -> bool:
             except Exception:
                 return False
         for name in subject.gradients:
-            if got[0][name].shape != got[1][name].shape or not np.allclose(*(g[name] for g in got), rtol=1e-9, atol=1e-12):
+            if got[0][name].shape != got[1][name].shape or not np.allclose(
+                *(g[name] for g in got), rtol=1e-9, atol=1e-12
+            ):
                 return False
     return True
