@@ -53,7 +53,7 @@ def errors_figure(lab: Lab) -> Any:
     ):
         _dots(panel, lab.rows, groups, gradients, value, floor)
         panel.set_title(title, fontsize=10)
-    _bounds(panels[1], lab.rows, groups, gradients, 4 * floor)
+    _bounds(panels[1], lab.rows, groups, gradients, 10 * floor)
     panels[0].set_ylabel("largest absolute error of a run")
     if any(not math.isfinite(v) for r in lab.rows for v in (r.autograd, r.float64) if v is not None):
         panels[0].annotate("▲ not finite", (0.01, 0.985), xycoords="axes fraction", fontsize=7, va="top", color="0.4")
@@ -70,9 +70,9 @@ def _floor(rows: Sequence[ErrorRow]) -> float:
 
 
 def _ceiling(rows: Sequence[ErrorRow]) -> float:
-    """Three times the largest error or bound."""
+    """Five times the largest error or bound."""
     seen = [v for r in rows for v in (r.autograd, r.float64, r.bound) if v and math.isfinite(v)]
-    return 3 * max(seen, default=1.0)
+    return 5 * max(seen, default=1.0)
 
 
 def _dots(  # noqa: PLR0917
@@ -97,7 +97,7 @@ def _dots(  # noqa: PLR0917
                 elif y is not None:
                     lost.append(x)
         if lost:
-            panel.scatter(lost, [_ceiling(rows)] * len(lost), s=16, marker="^", color=COLOURS[g % len(COLOURS)])
+            panel.scatter(lost, [_ceiling(rows) / 2] * len(lost), s=16, marker="^", color=COLOURS[g % len(COLOURS)])
         panel.scatter(xs, ys, s=11, alpha=0.65, linewidths=0, color=COLOURS[g % len(COLOURS)], label=gradient)
     panel.axhspan(floor / 4, floor * 4, color="0.93", zorder=0)
     panel.annotate(
