@@ -38,9 +38,9 @@ Examples:
 @click.option("--no-check", is_flag=True, help="Leave out the claims and the numerical verification after the text.")
 @click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2 derives the gradient again.")
 def command(*, spec: str, wrt: tuple[str, ...], form: str, out: Path | None, no_check: bool, order: int) -> int:
-    """Derive the gradients of SPEC, a file or the name of a spec in the catalogue.
+    """Derive the gradients of SPEC.
 
-    The text shows every step, the index form, the array form and the torch code of each gradient, and ends with a
+    SPEC is a file, or the name of a spec in the catalogue. The text shows every step, the index form, the array form and the torch code of each gradient, and ends with a
     short numerical verification.
     """
     from symderive import api
