@@ -30,6 +30,9 @@ speed: $(VENV)/.run
 reports: $(VENV)/.report
 	PATH="$(abspath $(BIN)):$$PATH" experiments/reports.sh
 
+picture: $(VENV)/.run
+	$(BIN)/python docs/picture.py
+
 $(VENV)/.report: $(VENV)/.run
 	$(PIP) -e '.[report]'
 	touch $@

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table: seconds of the measured thing and of its yardstick, and the highest ratio allowed.
+    """One row of the table: the measured thing, in seconds or another ``unit``, and of its yardstick, and the highest ratio allowed.
 
     The ratio is that of the medians. ``beside`` is a time to know about that nothing is held against.
     """
@@ -21,6 +21,7 @@ class Row:
     against: str
     allowed: float | None = None
     beside: str = ""
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
@@ -44,10 +45,11 @@ class Row:
         return {
             "name": self.name,
             "against": self.against,
-            "median_s": statistics.median(self.measured),
-            "min_s": min(self.measured),
-            "yardstick_median_s": statistics.median(self.yardstick),
-            "yardstick_min_s": min(self.yardstick),
+            "unit": self.unit,
+            "median": statistics.median(self.measured),
+            "min": min(self.measured),
+            "yardstick_median": statistics.median(self.yardstick),
+            "yardstick_min": min(self.yardstick),
             "ratio": self.ratio,
             "ratio_of_minima": self.best_ratio,
             "allowed": self.allowed,
@@ -74,8 +76,10 @@ def seconds(thing: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def shown(value: float) -> str:
-    """A time as a person writes it."""
+def shown(value: float, unit: str = "s") -> str:
+    """A measurement as a person writes it."""
+    if unit != "s":
+        return f"{value:g} {unit}"
     return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.1f} ms" if value >= 1e-3 else f"{value * 1e6:.0f} us"
 
 
@@ -88,8 +92,8 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         allowed = "" if row.allowed is None else f"{row.allowed:g}"
         lines.append(
-            f"| {row.name} | {shown(statistics.median(row.measured))} | {row.against} "
-            f"| {shown(statistics.median(row.yardstick))} | {row.ratio:.2f} | {row.best_ratio:.2f} | {allowed} "
+            f"| {row.name} | {shown(statistics.median(row.measured), row.unit)} | {row.against} "
+            f"| {shown(statistics.median(row.yardstick), row.unit)} | {row.ratio:.2f} | {row.best_ratio:.2f} | {allowed} "
             f"| {row.verdict} | {row.beside} |"
         )
     return "\n".join(lines) + "\n"

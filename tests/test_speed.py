@@ -1,0 +1,55 @@
+"""The measurements of speed measure what they say; how fast things are is not tested here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import symderive
+from symderive.api import loads
+
+SPEED = Path(__file__).parent.parent / "experiments" / "speed"
+
+
+@pytest.fixture(autouse=True)
+def _speed(monkeypatch):
+    monkeypatch.syspath_prepend(str(SPEED))
+    yield
+    for name in ("chain", "timing"):
+        sys.modules.pop(name, None)
+
+
+def test_a_chain_is_a_spec_of_so_many_layers():
+    from chain import chain
+
+    spec = loads(chain(3), "chain3")
+    derivation = symderive.derive(spec)
+    assert [n for n in derivation.gradients if n.startswith("W")] == ["W1", "W2", "W3"]
+    assert derivation.gradients["W3"].array == "dW3 = dy.T @ h2"
+
+
+def test_the_code_of_a_chain_grows_as_its_layers_do():
+    from chain import chain
+
+    lines = {n: len(symderive.derive(loads(chain(n), f"chain{n}")).torch.splitlines()) for n in (4, 8, 16)}
+    assert (lines[16] - lines[8]) == pytest.approx(2 * (lines[8] - lines[4]), rel=0.1)
+
+
+def test_a_ratio_above_what_is_allowed_is_not_kept():
+    from timing import Row, table
+
+    kept, broken = (Row("a", [1.0, x], [1.0, 1.0], "b", 1.2) for x in (1.1, 2.0))
+    assert (kept.verdict, broken.verdict) == ("yes", "NO")
+    assert broken.ratio == pytest.approx(1.5)
+    assert "| NO |" in table([broken])
+
+
+def test_pairs_are_run_in_turn():
+    from timing import interleaved
+
+    seen: list[str] = []
+    times = interleaved(2, lambda: seen.append("a"), lambda: seen.append("b"), warm=1)
+    assert seen == ["a", "b"] * 3
+    assert [len(t) for t in times] == [2, 2]
