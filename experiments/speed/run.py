@@ -93,8 +93,8 @@ def _processor() -> str:
 
 def _sentence(facts: dict[str, object]) -> str:
     return (
-        f"{facts['processor']}, {facts['cores']} cores ({facts['torch_threads']} torch threads), Python {facts['python']}, "
-        f"torch {facts['torch']}, SymPy {facts['sympy']}."
+        f"{facts['processor']}, {facts['cores']} cores ({facts['torch_threads']} torch threads), "
+        f"Python {facts['python']}, torch {facts['torch']}, SymPy {facts['sympy']}."
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table: the measured thing, in seconds or another ``unit``, and of its yardstick, and the highest ratio allowed.
+    """One row of the table: a thing and its yardstick, in seconds or another ``unit``, and the highest ratio allowed.
 
     The ratio is that of the medians. ``beside`` is a time to know about that nothing is held against.
     """
@@ -91,9 +91,7 @@ def table(rows: Sequence[Row]) -> str:
     ]
     for row in rows:
         allowed = "" if row.allowed is None else f"{row.allowed:g}"
-        lines.append(
-            f"| {row.name} | {shown(statistics.median(row.measured), row.unit)} | {row.against} "
-            f"| {shown(statistics.median(row.yardstick), row.unit)} | {row.ratio:.2f} | {row.best_ratio:.2f} | {allowed} "
-            f"| {row.verdict} | {row.beside} |"
-        )
+        measured, yardstick = (shown(statistics.median(times), row.unit) for times in (row.measured, row.yardstick))
+        ratios = f"{row.ratio:.2f} | {row.best_ratio:.2f} | {allowed} | {row.verdict}"
+        lines.append(f"| {row.name} | {measured} | {row.against} | {yardstick} | {ratios} | {row.beside} |")
     return "\n".join(lines) + "\n"
