@@ -47,12 +47,13 @@ def command(
     or not at all, and never over a file that no report wrote.
     """
     from symderive import api
-    from symderive.report.lab.folder import refuse_foreign, write_folder
+    from symderive.report.lab.folder import check_place, refuse_foreign, write_folder
     from symderive.report.lab.measure import Plan, measure
     from symderive.report.lab.plots import INSTALL, can_plot
     from symderive.report.lab.report import file_names, report_files
 
     derivation = api.derive(api.load(spec))
+    check_place(out)
     if not force:
         refuse_foreign(out, file_names(can_plot()))
     merged = {name: value for given in sizes for name, value in given.items()}

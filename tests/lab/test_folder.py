@@ -71,6 +71,13 @@ def test_a_missing_parent_is_named(tmp_path):
         write_folder(tmp_path / "no" / "lab", files())
 
 
+def test_the_current_folder_is_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_folder(Path("."), files("a"))
+    write_folder(Path("."), files("b"))
+    assert content(tmp_path) == files("b")
+
+
 @pytest.mark.parametrize("fails_at", range(1, 5))
 def test_what_fails_half_way_leaves_the_old_report(tmp_path, monkeypatch, fails_at):
     lab = tmp_path / "lab"

@@ -34,10 +34,16 @@ def written_before(folder: Path) -> dict[str, str]:
     return {str(name): str(value) for name, value in document["files"].items()} | {MANIFEST: ""}
 
 
+def check_place(folder: Path) -> None:
+    """Raises where there can be no such folder."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise SymderiveError(f"{folder} is no folder", hint="name a folder for the report")
+    if not folder.resolve().parent.is_dir():
+        raise SymderiveError(f"{folder}: the folder {folder.parent} does not exist", hint=f"mkdir -p {folder.parent}")
+
+
 def refuse_foreign(folder: Path, names: list[str]) -> None:
     """Raises where writing these files would replace one that no report wrote, or that was changed since."""
-    if folder.exists() and not folder.is_dir():
-        raise SymderiveError(f"{folder} is no folder", hint="name a folder for the report")
     known = written_before(folder)
     for name in names:
         path = folder / name
@@ -52,18 +58,15 @@ def refuse_foreign(folder: Path, names: list[str]) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) -> None:
-    """Writes all files, or none: they are written to a folder beside it first.
+    """Writes all files, or none: they are written to a temporary folder first, on the same file system.
 
     Files of an earlier report that this one does not have are removed; what else is in the folder stays.
     """
+    check_place(folder)
     if not force:
         refuse_foreign(folder, list(files))
-    elif folder.exists() and not folder.is_dir():
-        raise SymderiveError(f"{folder} is no folder", hint="name a folder for the report")
-    parent = folder.resolve().parent
-    if not parent.is_dir():
-        raise SymderiveError(f"{folder}: the folder {folder.parent} does not exist", hint=f"mkdir -p {folder.parent}")
-    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=parent))
+    place = folder if folder.exists() else folder.resolve().parent
+    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=place))
     try:
         for name, content in files.items():
             (new / name).write_bytes(content)
@@ -85,7 +88,7 @@ def _umask() -> int:
 def _exchange(folder: Path, new: Path, names: list[str]) -> None:
     """Moves the files of ``new`` into a folder that is there. What they replace comes back where one fails."""
     stale = [n for n in written_before(folder) if n not in names and _unchanged(folder, n)]
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.resolve().parent))
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder))
     moved: list[str] = []
     placed: list[str] = []
     try:

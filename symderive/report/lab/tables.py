@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from symderive.report.lab.data import ErrorRow, Graph, Kept, Orders, Summary
 from symderive.report.lab.drawing import derived_lines
 from symderive.report.lab.lessons import node_note
-from symderive.report.lab.words import amount, number, shape
+from symderive.report.lab.words import number, shape
 
 COLUMNS = (
     "run",
@@ -130,11 +130,11 @@ def kept_table(graph: Graph, derived: Sequence[Kept]) -> str:
     """What autograd and what the derived backward keep, a tensor a row."""
     rows = [[f"autograd, `{n.kind}`", *_kept_cells(k)] for n in graph.nodes for k in n.kept]
     rows += [["derived", *_kept_cells(k)] for k in derived]
-    return markdown_table(("kept by", "tensor", "shape", "dtype", "size", ""), rows, (4,))
+    return markdown_table(("kept by", "tensor", "shape", "dtype", "bytes", ""), rows, (4,))
 
 
 def _kept_cells(kept: Kept) -> list[str]:
     note = "an input" if kept.given else ""
     if kept.shared:
         note = f"{note}, counted above" if note else "counted above"
-    return [f"`{kept.name or kept.attribute}`", shape(kept.shape), kept.dtype, amount(kept.bytes), note]
+    return [f"`{kept.name or kept.attribute}`", shape(kept.shape), kept.dtype, f"{kept.bytes:,}", note]
