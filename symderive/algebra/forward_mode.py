@@ -47,7 +47,7 @@ def tangents(forward: Program, wrt: tuple[str, ...], wanted: tuple[str, ...], le
     program = Program(f"{forward.name}_jvp", (), tuple(equations), outputs, forward.sizes, forward.constants)
     program = prune(program, set(outputs))
     given = tuple(names[w] for w in wrt)
-    return Tangents(replace(program, inputs=_inputs(program, forward, names, wrt)), names, given)
+    return Tangents(replace(program, inputs=tangent_inputs(program, forward, names, wrt)), names, given)
 
 
 def tangent_names(wrt: Iterable[str], forward: Program) -> dict[str, str]:
@@ -85,7 +85,7 @@ def _movements(expression: Expr, factor: Expr, summed: tuple[Index, ...], names:
         yield from _movements(part.argument, part.adjoint, (*summed, *part.opened), names)
 
 
-def _inputs(
+def tangent_inputs(
     program: Program, forward: Program, names: Mapping[str, str], wrt: tuple[str, ...]
 ) -> tuple[model.Input, ...]:
     """The tangents of the inputs, then every tensor of the forward that the equations read."""

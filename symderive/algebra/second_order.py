@@ -24,7 +24,7 @@ from sympy.core.symbol import Str
 
 from symderive.algebra.derive import Sweep, derive, spec_letters
 from symderive.algebra.forward import prune
-from symderive.algebra.forward_mode import Tangents, tangent_names, tangents
+from symderive.algebra.forward_mode import Tangents, tangent_inputs, tangent_names, tangents
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access
@@ -71,7 +71,7 @@ def differentiable(spec: model.Spec) -> Differentiable:
     carried = _carried(spec, saved)
     wanted = (*spec.outputs, *carried)
     forward = replace(prune(forward, set(wanted)), outputs=wanted)
-    backward = replace(derivation.backward, inputs=_read(derivation.backward, derivation.upstreams, forward))
+    backward = replace(derivation.backward, inputs=_read(derivation.backward, derivation.upstreams))
     renamed = _grad_names(derivation, backward)
     own = rename(backward, renamed)
     moving = tangent_names(spec.wrt, forward)
@@ -179,7 +179,7 @@ def _grad_names(derivation: Derivation, backward: Program) -> dict[str, str]:
     return {d: prefix + d.removeprefix("d") for d in own}
 
 
-def _read(program: Program, first: Iterable[str], forward: Program) -> tuple[model.Input, ...]:
+def _read(program: Program, first: Iterable[str]) -> tuple[model.Input, ...]:
     """The inputs ``first`` and those that the equations read."""
     read = set().union(*(tensors(e.right) for e in program.equations))
     return tuple(i for i in program.inputs if i.name in read or i.name in set(first))
@@ -225,6 +225,10 @@ def _tangents_reading(spec: model.Spec, forward: Program, saved: tuple[str, ...]
     """
     letters = spec_letters(spec, forward)
     found = tangents(forward, spec.wrt, forward.outputs, letters)
+    names = Sweep(forward, spec.wrt, letters).indices_of
+    _, program = share_normalisers(forward, found.program, names, {*letters.taken, *forward.shapes})
+    inputs = tangent_inputs(program, forward, found.names, spec.wrt)
+    found = replace(found, program=replace(program, inputs=inputs))
     if {i.name for i in found.program.inputs} <= {*saved, *found.given}:
         return found
     whole = _pullback(spec, forward, tuple(o for o in forward.outputs if o in found.names))

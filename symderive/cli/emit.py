@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from symderive.cli import options
-from symderive.errors import SpecError, UnsupportedError
+from symderive.errors import SpecError
 
 if TYPE_CHECKING:
     from symderive.spec import model
 
-LATER = ("custom_op", "derivatives")
-"""Kinds that the language names and that cannot be written yet."""
 
 EPILOG = """\
 \b
@@ -24,6 +22,8 @@ Examples:
   symderive emit layer_norm --out layer_norm.py
   symderive emit derivations/softmax.yaml --as numpy
   symderive emit softmax --as autograd --out my_softmax.py && python my_softmax.py
+  symderive emit layer_norm --as custom_op --namespace mine --out ops.py
+  symderive emit layer_norm --as derivatives
 """
 
 
@@ -42,9 +42,23 @@ def _autograd(spec: model.Spec, namespace: str) -> str:
     return autograd_module(spec)
 
 
+def _custom_op(spec: model.Spec, namespace: str) -> str:
+    from symderive.emit.custom_op import custom_op_module
+
+    return custom_op_module(spec, namespace)
+
+
+def _derivatives(spec: model.Spec, namespace: str) -> str:
+    from symderive.emit.derivatives import derivatives_entry
+
+    return derivatives_entry(spec)
+
+
 KINDS: dict[str, Callable[[model.Spec, str], str]] = {
     "functions": _format("torch"),
     "autograd": _autograd,
+    "custom_op": _custom_op,
+    "derivatives": _derivatives,
     "numpy": _format("numpy"),
 }
 """The kinds of code that can be written, from a spec and the namespace of custom ops."""
@@ -55,11 +69,11 @@ KINDS: dict[str, Callable[[model.Spec, str], str]] = {
 @click.option(
     "--as",
     "kind",
-    type=click.Choice((*KINDS, *LATER)),
+    type=click.Choice(tuple(KINDS)),
     default="functions",
     show_default=True,
-    help="functions: forward and backward in torch; autograd: a torch.autograd.Function; numpy: functions in NumPy. "
-    "The others are not available yet.",
+    help="functions: forward and backward in torch; autograd: a torch.autograd.Function; custom_op: an op of "
+    "torch.library; derivatives: an entry for PyTorch's derivatives.yaml; numpy: functions in NumPy.",
 )
 @click.option("--namespace", default="symderive", show_default=True, help="The namespace of a custom op.")
 @options.out("standard output")
@@ -67,12 +81,11 @@ def command(spec: str, kind: str, namespace: str, out: Path | None) -> int:
     """Write SPEC as an importable module.
 
     As functions it has forward(*inputs) -> (output, saved), backward(saved, *upstreams) -> gradients, and the names
-    INPUTS, OUTPUTS and WRT. As autograd it has a function named after the spec, and verifies itself when it is run.
+    INPUTS, OUTPUTS and WRT. As autograd or custom_op it has a function named after the spec, and verifies itself when
+    it is run.
     """
     from symderive import api
 
-    if kind in LATER:
-        raise UnsupportedError(f"--as {kind} is not available yet", hint=f"available are {', '.join(KINDS)}")
     if not re.fullmatch(r"[A-Za-z_]\w*", namespace):
         raise SpecError(f"--namespace {namespace!r} is not an identifier")
     options.deliver(KINDS[kind](api.load(spec), namespace), out)

@@ -69,6 +69,7 @@ class AutogradModule:
             parts.append("# ruff: noqa: E741")
         library = [line for line in import_lines(body) if line and line != "import math"]
         standard = ["import functools", *(["import math"] if "math." in body else [])]
+        standard += ["import warnings"] if "warnings." in body else []
         typing = ["from collections.abc import Callable", "from typing import Any"]
         torch = [*library, "from torch import Tensor"]
         parts.append("from __future__ import annotations")
@@ -177,7 +178,7 @@ class AutogradModule:
             lines.append(f"ctx.mark_non_differentiable({', '.join(fixed)})")
         if k.sizes:
             lines += k.size_lines()
-            lines.append(f"ctx.sizes = {_tuple(self._sizes())}")
+            lines.append(f"ctx.sizes = {tupled(self._sizes())}")
         if saved:
             lines += assignment("", "ctx.save_for_backward", saved)
             lines += assignment("", "ctx.save_for_forward", saved)
@@ -331,7 +332,7 @@ class AutogradModule:
         targets = [*("_" for _ in self._flags()), *names, *sizes]
         lines = ["ctx.set_materialize_grads(False)", *unpacking(targets, "inputs")]
         if sizes:
-            lines.append(f"ctx.sizes = {_tuple(sizes)}")
+            lines.append(f"ctx.sizes = {tupled(sizes)}")
         if self._flags():
             lines.append(f"ctx.wanted = inputs[:{len(self._flags())}]")
         return [
@@ -360,7 +361,7 @@ class AutogradModule:
         nothing = len(self._flags())
         gradients = ["None"] * nothing + [outputs.get(a, "None") for a in arguments] + ["None"] * len(k.inner_sizes)
         if not outputs:
-            return [f"return {_tuple(gradients)[1:-1]}"]
+            return [f"return {tupled(gradients)[1:-1]}"]
         given = " and ".join(f"{u} is None" for u in self._inner_upstreams())
         lines = [f"if {given}:", f"{STEP}return {', '.join(['None'] * len(gradients))}"]
         if len(outputs) > 1:
@@ -391,7 +392,7 @@ class AutogradModule:
         made = [self.names[o] for o in kernel.plan.outputs]
         lines = ["_refuse_forward_over_forward()", *self._inner_restored(kernel)]
         if not made:
-            return [*lines, f"return {_tuple(['None'] * len(grads))[1:-1]}"]
+            return [*lines, f"return {tupled(['None'] * len(grads))[1:-1]}"]
         lines += assignment(", ".join(made), "_backward_tangents", kernel.arguments())
         shown = [self.names[names[g]] if g in names else "None" for g in grads]
         if len(shown) == 1:
@@ -461,7 +462,8 @@ def _gradients(spec: model.Spec) -> list[str]:
     return [f"d{w}" for w in spec.wrt]
 
 
-def _tuple(items: Sequence[str]) -> str:
+def tupled(items: Sequence[str]) -> str:
+    """``(x,)``."""
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 

@@ -22,9 +22,20 @@ from symderive.lower import plan as p
 from symderive.lower.shapes import BATCH_SIZE, ROWS
 
 OWN_NAMES = (
-    *("Tensor", "Any", "Callable", "annotations", "functools", "method", "args", "run", "device", "tensors", "dtype"),
-    *("generate_vmap_rule", "inputs", "output", "needs", "given", "t", "NAMESPACE", "op", "level", "levels"),
-    *("apply", "bool", "int", "float", "next", "sum", "isinstance", "print", "any", "all"),
+    *(
+        "Tensor",
+        "Any",
+        "Callable",
+        "annotations",
+        "functools",
+        "warnings",
+        "inputs",
+        "output",
+        "like",
+        "found",
+        "moved",
+    ),
+    *("bool", "int", "next", "any", "map", "zip", "tuple", "float", "print", "generate_vmap_rule"),
 )
 """Names that these modules use for their own purposes."""
 

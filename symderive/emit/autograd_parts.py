@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from sympy import Integer, Symbol
@@ -36,6 +36,29 @@ def _refuse_forward_over_forward() -> None:
             "take torch.func.hessian (forward over reverse) or jacrev over jacfwd instead"
         )'''
 
+GUARD = '''\
+_autograd = torch._library.autograd.make_autograd_impl(_op._opoverload, _op)
+
+
+def _without_forward_mode(keyset: Any, *inputs: Tensor) -> Any:
+    """Raises in forward mode, where an op of torch.library would lose the tangents."""
+    forward_ad = torch.autograd.forward_ad
+    if forward_ad._is_fwd_grad_enabled():
+        if any(forward_ad.unpack_dual(x).tangent is not None for x in inputs):
+            raise RuntimeError(
+                "{address} has no forward mode: "
+                "call the function {name} instead"
+            )
+    return _autograd(keyset, *inputs)
+
+
+_library = torch.library.Library("{namespace}", "FRAGMENT")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # torch says that this overrides a kernel: it should
+    _library.impl(
+        "{op}", _without_forward_mode, "Autograd", with_keyset=True, allow_override=True
+    )'''
+
 _CAST = '''\
 def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors, under autocast in {what}."""
@@ -65,8 +88,12 @@ _SAMPLES = {
 """Code that draws an input with an assumption."""
 
 
-def verification(op: Differentiable, name: str) -> str:
-    """``_verify`` and the lines that run it."""
+REGISTERED = ("torch.library.opcheck(_op, tuple(x.detach() for x in inputs))", "torch.library.opcheck(_op, inputs)")
+"""What else is verified of an op that is registered."""
+
+
+def verification(op: Differentiable, name: str, more: Sequence[str] = ()) -> str:
+    """``_verify`` and the lines that run it; ``more`` are checks of its ``inputs``."""
     spec = op.spec
     values = small_sizes(spec)
     arguments = [sample(i, values, i.name in spec.wrt) for i in spec.inputs]
@@ -82,6 +109,7 @@ def verification(op: Differentiable, name: str) -> str:
             STEP + x
             for x in assignment("", "torch.autograd.gradgradcheck", [name, "inputs", "check_fwd_over_rev=True"])
         ),
+        *(f"{STEP}{line}" for line in more),
         f'{STEP}print("first and second derivatives of {name} agree with differences")',
         "",
         "",

@@ -133,9 +133,24 @@ def test_emit_writes_importable_code(kind, run, tmp_path):
     assert ("torch" in scope) == (kind == "functions")
 
 
-@pytest.mark.parametrize("kind", ["custom_op", "derivatives"])
-def test_what_cannot_be_emitted_yet_says_so(kind, run, tmp_path):
-    result = run("emit", "softmax", "--as", kind, "--out", "softmax.py")
+@pytest.mark.parametrize("kind", ["autograd", "custom_op"])
+def test_emit_writes_ops_that_verify_themselves(kind, run, tmp_path):
+    assert run("emit", "softmax", "--as", kind, "--namespace", "mine", "--out", "softmax.py").returncode == 0
+    text = (tmp_path / "softmax.py").read_text()
+    assert ("mine::softmax" in text) == (kind == "custom_op")
+    assert 'if __name__ == "__main__":' in text
+    scope: dict = {}
+    exec(compile(text, "softmax.py", "exec"), scope)
+    assert callable(scope["softmax"])
+
+
+def test_a_namespace_that_is_none_is_an_error(run):
+    result = run("emit", "softmax", "--as", "custom_op", "--namespace", "my ops")
     assert result.returncode == 2
-    assert "not available yet" in result.stderr
-    assert not (tmp_path / "softmax.py").exists()
+    assert "is not an identifier" in result.stderr
+
+
+def test_emit_writes_an_entry_for_derivatives_yaml(run):
+    result = run("emit", "linear", "--as", "derivatives")
+    assert "- name: linear(Tensor x, Tensor W, Tensor b) -> Tensor y" in result.stdout
+    assert "  W: grad.T @ x" in result.stdout

@@ -1,0 +1,137 @@
+"""``emit --as custom_op``: an op of ``torch.library``, and a function that is differentiable in every way.
+
+Under ``torch.compile`` and ``torch.export`` the function calls the op, whose backward is registered. Otherwise it calls
+a Function whose forward calls the op, since an op of ``torch.library`` has no forward mode and no ``torch.func``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symderive.algebra.second_order import differentiable
+from symderive.emit.autograd import AutogradModule, tupled
+from symderive.emit.autograd_kernels import STEP, assignment, docstring, head
+from symderive.emit.autograd_parts import GUARD, REGISTERED, verification
+from symderive.emit.module import listed
+from symderive.spec import model
+from symderive.spec.sizes import BATCH_SIZE
+
+
+def custom_op_module(spec: model.Spec, namespace: str = "symderive") -> str:
+    """The module of a spec as text; the op is ``namespace::name``."""
+    return CustomOpModule(differentiable(spec), True, namespace).text()
+
+
+@dataclass
+class CustomOpModule(AutogradModule):
+    """Writes the module."""
+
+    namespace: str = "symderive"
+
+    def text(self) -> str:
+        """The whole module."""
+        sections = [
+            *self.functions(),
+            *self.helpers(),
+            self.backward_class(),
+            self.operator(),
+            self.forward_class("op"),
+            self.registrations(),
+            self.function(),
+            self._verification(),
+        ]
+        body = "\n\n\n".join(sections)
+        return "\n\n".join((*self.front(body), *self.constants())) + f"\n\n\n{body}\n"
+
+    @property
+    def address(self) -> str:
+        """``symderive::softmax``."""
+        return f"{self.namespace}::{self.spec.name}"
+
+    def operator(self) -> str:
+        """The op and its fake kernel."""
+        outputs = self._outputs()
+        kinds = ", ".join("Tensor" for _ in outputs)
+        returns = f"({kinds})" if len(outputs) > 1 else kinds
+        schema = f"({', '.join(f'Tensor {n}' for n in self._inputs())}) -> {returns}"
+        parts = [schema[i : i + 70] for i in range(0, len(schema), 70)]
+        written = [f'{STEP}schema="{schema}",'] if len(schema) < 80 else [f"{STEP}schema=("]
+        if len(schema) >= 80:
+            written += [*(f'{STEP * 2}"{q}"' for q in parts), f"{STEP}),"]
+        typed = f"tuple[{kinds}]" if len(outputs) > 1 else kinds
+        note = f"{listed([*self.spec.outputs, *self.op.carried])}: the op itself. Call ``{self.name}`` instead."
+        lines = [
+            "@torch.library.custom_op(",
+            f'{STEP}"{self.address}",',
+            f"{STEP}mutates_args=(),",
+            *written,
+            ")",
+            *head("_op", self._inputs(typed=True), typed),
+            *docstring(note),
+            *(STEP + line for line in self._formulas()),
+        ]
+        return "\n".join(lines)
+
+    def _forward_lines(self, forward: str) -> list[str]:
+        return [
+            f"if any(map(torch._C._functorch.is_batchedtensor, {tupled(self._inputs())})):",
+            *(STEP + line for line in self._formulas()),
+            *assignment("return", f"_{forward}", self._inputs()),
+        ]
+
+    def registrations(self) -> str:
+        """Shapes, ``vmap`` and autograd of the op."""
+        several = len(self._outputs()) > 1
+        outputs = f"tuple[{', '.join('Tensor' for _ in self._outputs())}]" if several else "Tensor"
+        fake = [
+            "@_op.register_fake",
+            *head("_shapes", self._inputs(typed=True), outputs),
+            *docstring("What the op gives, without its values: the formulas say it."),
+            *(STEP + line for line in self._formulas()),
+        ]
+        batch = [
+            "@_op.register_vmap",
+            *head("_batched", ["info: Any", "in_dims: tuple[int | None, ...]", "*inputs: Tensor"], "Any"),
+            *(STEP + line for line in self._batch_rule(several)),
+        ]
+        auto = f"_op.register_autograd({self.cls}.backward, setup_context={self.cls}.setup_context)"
+        guard = GUARD.format(address=self.address, namespace=self.namespace, op=self.spec.name, name=self.name)
+        return "\n\n\n".join(["\n".join(fake), "\n".join(batch), f"{auto}\n{guard}"])
+
+    def _formulas(self) -> list[str]:
+        return assignment("return", "_forward", [self.names[r.name] for r in self.kernels.forward.given])
+
+    def _batch_rule(self, several: bool) -> list[str]:
+        """The lines of the op's rule for ``vmap``: one more batch axis where every input has them, else a loop."""
+        dims = f"(0,) * {len(self._outputs())}" if several else "0"
+        if all(i.shape[:1] == (BATCH_SIZE,) for i in self.spec.inputs):
+            return [
+                '"""The op for a batch, which is one more of its leading axes."""',
+                "size = info.batch_size",
+                "pairs = zip(inputs, in_dims, strict=True)",
+                "whole = (x.expand(size, *x.shape) if d is None else x.movedim(d, 0) for x, d in pairs)",
+                f"return _op(*whole), {dims}",
+            ]
+        rows = "tuple(torch.stack(part) for part in zip(*rows, strict=True))" if several else "torch.stack(rows)"
+        return [
+            f'"""The op for each entry of a batch. (``{self.name}`` treats the batch as a whole.)"""',
+            "rows = []",
+            "for n in range(info.batch_size):",
+            f"{STEP}pairs = zip(inputs, in_dims, strict=True)",
+            f"{STEP}rows.append(_op(*(x if d is None else x.select(d, n) for x, d in pairs)))",
+            f"return {rows}, {dims}",
+        ]
+
+    def _result(self) -> list[str]:
+        eager = super()._result()
+        count, every = len(self.spec.outputs), len(self._outputs())
+        taken = "" if count == every else "[0]" if count == 1 else f"[:{count}]"
+        lines = assignment("return", "_op", self._inputs())
+        return [
+            "if torch.compiler.is_compiling():",
+            *(STEP + line for line in (*lines[:-1], lines[-1] + taken)),
+            *eager,
+        ]
+
+    def _verification(self) -> str:
+        return verification(self.op, self.name, REGISTERED)
