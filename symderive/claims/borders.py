@@ -6,6 +6,7 @@ sides, bisection finds two that straddle it closely: a border in the wrong place
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_BORDERS = 8
 STEPS = 9
+FACTORS = (Fraction(30), Fraction(1000), Fraction(1, 1000), Fraction(10) ** 6)
+"""How far to look for a border on one side of which all points lie."""
 _KINKED = ("abs", "sign", "relu", "leaky_relu", "elu")
 
 
@@ -36,8 +39,29 @@ def straddling(trial: Trial) -> Iterator[Point]:
     for border in _borders(trial)[:MOST_BORDERS]:
         values = [(p, v) for p in at_hand if (v := _value(trial, border, p)) is not None]
         ends = _ends(values)
+        if ends is None:
+            far = itertools.chain.from_iterable(_afar(trial, p) for p in at_hand[:2])
+            ends = _ends([*values[:2], *((p, v) for p in far if (v := _value_afar(trial, border, p)) is not None)])
         if ends is not None:
             yield from _bisected(trial, border, *ends)
+
+
+def _afar(trial: Trial, point: Point) -> Iterator[Point]:
+    """The point with its real inputs at other scales, for borders where random numbers do not come."""
+    for factor in FACTORS:
+        inputs = {
+            i.name: objects(point.inputs[i.name]) * factor
+            for i in trial.spec.inputs
+            if i.is_real
+            and not i.range
+            and not set(i.assume) - {"positive", "nonnegative", "nonzero", "symmetric", "spd"}
+        }
+        yield replace(point, inputs={**point.inputs, **inputs}, note="a border of the claim")
+
+
+def _value_afar(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None:
+    """The difference at a point that may be far from all others."""
+    return _fresh(trial, border, point) if trial.court.points.smooth(point) else None
 
 
 def _borders(trial: Trial) -> list[syntax.Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ import numpy as np
 from symderive.check import sample
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
+from symderive.check.oracle import extent_of, shape_of
 from symderive.claims.compare import finite, same
 from symderive.claims.lines import ClaimError
 from symderive.claims.points import Condition as Change
@@ -46,24 +47,45 @@ class Condition:
         plan = points.plan
         sides = [p.inputs for p in points.main if p.note]
         change = self.change or (lambda draw, inputs, upstreams: None)
-        if failed is not None and not self.sizes:
-            point = points.under(failed.sizes, change, failed.inputs)
+        sizes: Sizes
+        if failed is not None:
+            sizes = {**failed.sizes, **dict(self.sizes)}
+            start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes)
+            point = points.under(sizes, change, start) if points.chooser.valid(sizes) else None  # type: ignore[arg-type]
             if point is not None:
                 yield point
         for n in range(POINTS):
-            sizes: Sizes = {**plan[n if n < min(len(plan), 2) else 0], **dict(self.sizes)}
+            sizes = {**plan[n if n < min(len(plan), 2) else 0], **dict(self.sizes)}
             if self.sizes and not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 continue
-            start = sides[(n - 2) % len(sides)] if n >= 2 and sides and not self.sizes else None
-            point = points.under(sizes, change, start, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
+            begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else None
+            if begin and self.sizes:
+                begin = stretched(trial.spec, begin, sizes)
+            point = points.under(sizes, change, begin, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
             if point is not None:
                 yield point
+
+
+def stretched(spec: model.Spec, inputs: Mapping[str, np.ndarray], sizes: Sizes) -> dict[str, np.ndarray]:
+    """The inputs at other sizes: their entries over and over, so that what is special about them stays."""
+    found = {}
+    draw = sample.Draw(np.random.default_rng(0), exact=True)
+    for tensor in spec.inputs:
+        values = np.resize(inputs[tensor.name], shape_of(tensor.shape, sizes))
+        if tensor.index is not None:
+            values = values % extent_of(tensor.index, sizes)
+        for name, make in sample.ASSUMPTIONS.items():
+            if name in tensor.assume and name not in ("binary", "unit") and values.size:
+                values = objects(make(draw, values))
+        found[tensor.name] = values
+    return found
 
 
 def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bool:
     """Whether the claim is right wherever the condition holds, and the truth not just 0 there."""
     told = 0
     values: set[bool] = set()
+    varied = False
     points = []
     for point in condition.points(trial, failed):
         if not _promising(trial, point):
@@ -72,13 +94,45 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     for point in points:
         if condition.kind == "binary":
             values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
+        varied |= not _is_identity(point.inputs.get(condition.about))
         outcome = trial.at(point, keep=False)
         if outcome.error or outcome.undefined is not None:
             return False
         if outcome.wrong is not None:
             return False
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
-    return told > 0 and (condition.kind != "binary" or len(values) == 2)
+    if not told or not varied or (condition.kind == "binary" and len(values) != 2):
+        return False
+    return condition.kind not in _OF_INPUTS or any(_needed(trial, condition, p) for p in points)
+
+
+_OF_INPUTS = ("symmetric", "rows", "binary", "one_hot")
+
+
+def _needed(trial: Trial, condition: Condition, point: Point) -> bool:
+    """Whether the claim fails, or says nothing, a step away from where a condition holds.
+
+    Where it does not, the condition only keeps away from the place at which the claim is wrong.
+    """
+    draw = sample.Draw(trial.court.points.rng, exact=True)
+    for size in (Fraction(1, 128), Fraction(-1, 128)):
+        step = draw.entries(np.shape(point.inputs[condition.about])) * size
+        inputs = {
+            **point.inputs,
+            condition.about: objects(point.inputs[condition.about] + (abs(step) if size > 0 else step)),
+        }
+        near = replace(point, inputs=inputs)
+        if trial.court.points.smooth(near):
+            outcome = trial.at(near, keep=False)
+            return not outcome.holds
+    return True
+
+
+def _is_identity(values: np.ndarray | None) -> bool:
+    """Whether an array is an identity matrix, which says little of other one-hot, binary or symmetric ones."""
+    if values is None or values.ndim != 2 or values.shape[0] != values.shape[1]:
+        return False
+    return bool((values == np.eye(len(values), dtype=int)).all())
 
 
 def _promising(trial: Trial, point: Point) -> bool:
@@ -97,7 +151,11 @@ def _whole(draw: sample.Draw, values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _rows(draw: sample.Draw, values: np.ndarray) -> np.ndarray:
+    """Rows that sum to 1: scaled where all is positive, else by one entry, so that the others stay large."""
     total = values.sum(-1, keepdims=True)
+    if (values < 0).any():
+        one = np.arange(values.shape[-1]) == int(draw.rng.integers(values.shape[-1]))
+        return objects(values + np.where(one, 1 - total, 0))
     values = np.where(total == 0, abs(values) + 1, values)
     return draw.ratio(values, values.sum(-1, keepdims=True))
 
@@ -257,21 +315,33 @@ def varied_constants(trial: Trial, point: Point) -> Point | None:
 
 def only_for_constant(trial: Trial) -> tuple[Verdict, Diagnosis | None, str] | None:
     """The constant whose value in the spec a claim depends on, though it does not name it."""
-    points = trial.court.points
     for name, value in trial.spec.constants.items():
         if not _variable(trial.spec, name):
             continue
         for other in _others(value):
-            point = replace(points.main[0], constants={**trial.spec.constants, name: other})
-            varied = replace(trial.spec, constants=point.constants or {})
-            try:
-                if not type(points)(varied).smooth(point):
-                    continue
-                outcome = trial.at(point, keep=False)
-            except SymderiveError:
-                continue
-            if outcome.wrong is not None:
+            outcome = _at_constant(trial, {**trial.spec.constants, name: other})
+            if outcome is not None:
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
                 return "conditional", Diagnosis("factor", sentence, text, trial.counterexample(outcome)), ""
+    return None
+
+
+def _at_constant(trial: Trial, constants: Mapping[str, Fraction]) -> Outcome | None:
+    """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
+    points = trial.court.points
+    varied = type(points)(replace(trial.spec, constants=dict(constants)))
+    try:
+        candidates = [points.main[0], *(p for p in [*varied.main, *points.scouts] if p.note)]
+    except SymderiveError:
+        return None
+    for number, point in enumerate(replace(p, constants=constants) for p in candidates):
+        try:
+            if not varied.smooth(point) or (number and _promising(trial, point)):
+                continue
+            outcome = trial.at(point, keep=False)
+        except SymderiveError:
+            continue
+        if outcome.wrong is not None:
+            return outcome
     return None

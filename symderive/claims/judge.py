@@ -248,16 +248,28 @@ class Trial:
         from symderive.claims.borders import straddling
 
         points = self.court.points
-        for point in itertools.chain(points.scouts, filter(points.smooth, straddling(self))):
-            try:
-                if self.court.bench(point, FLOAT).agrees(self.line, self.node):
+        near = filter(points.smooth, straddling(self))
+        for point, close in itertools.chain(((p, False) for p in points.scouts), ((p, True) for p in near)):
+            try:  # next to a border that the claim draws itself, a difference may be too small for floats
+                if not close and self.court.bench(point, FLOAT).agrees(self.line, self.node):
                     continue
             except ClaimError:
                 continue
             outcome = self.at(point)
+            if outcome.wrong is None and self.singular(outcome):
+                continue
             if outcome.undefined is not None or outcome.wrong is not None:
                 return outcome
         return None
+
+    def singular(self, outcome: Outcome) -> bool:
+        """Whether a claim has no value at all for want of an inverse, by which it writes the gradient of a determinant.
+
+        Formulas with an inverse are meant for matrices that have one.
+        """
+        if outcome.sides is None or not self.court.points.inverts or not any(_inverts(n) for n in self.node.walk()):
+            return False
+        return not any(finite(c) for c in outcome.sides.claimed.flat)
 
     def constant(self) -> tuple[Verdict, Diagnosis | None, str] | None:
         """Whether the claim holds only for the spec's value of a constant."""
@@ -320,6 +332,14 @@ class Trial:
             "claimed": f"shape {claimed}".replace("shape undefined", "undefined"),
             "true": f"shape {true}",
         }
+
+
+def _inverts(node: syntax.Node) -> bool:
+    """Whether a node is the inverse of a matrix."""
+    match node:
+        case syntax.Binder(op=name) | syntax.Call(function=name) | syntax.Method(name=name):
+            return name in ("inv", "inverse")
+    return False
 
 
 def _exact(*numbers: Any) -> bool:

@@ -232,10 +232,19 @@ class Points:
             if np.ndim(values):
                 yield replace(first, upstreams={**first.upstreams, name: self.holes(values)}, note=f"zero d{name}")
 
+    @cached_property
+    def inverts(self) -> bool:
+        """Whether the forward takes an inverse or a determinant, which claims write by the inverse."""
+        binders = (n for e in self.spec.equations for n in e.right.walk() if isinstance(n, syntax.Binder))
+        return any(b.op in ("inv", "det", "logdet") for b in binders)
+
     def holes(self, values: np.ndarray) -> np.ndarray:
-        """The array with about half of its entries 0, at least one."""
+        """The array with about half of its entries 0, at least one; a matrix stays invertible where that counts."""
         mask = self.rng.integers(2, size=np.shape(values)).astype(bool)
-        if mask.ndim:
+        if self.inverts and mask.ndim >= 2 and mask.shape[-1] == mask.shape[-2]:
+            mask &= ~np.eye(mask.shape[-1], dtype=bool)
+            mask[..., :1, 1:] = True
+        elif mask.ndim:
             mask.flat[0] = True
         return np.where(mask if mask.ndim else True, 0, values)
 
