@@ -57,7 +57,7 @@ def command(
     if not force:
         refuse_foreign(out, file_names(can_plot()))
     merged = {name: value for given in sizes for name, value in given.items()}
-    plan = Plan(runs, seed, dtypes or DTYPES, devices, merged or None, shlex.join(["symderive", *sys.argv[1:]]))
+    plan = Plan(runs, seed, dtypes or DTYPES, devices, merged or None, _command(click.get_current_context()))
     with stages() as say:
         lab = measure(derivation.spec, plan, say)
         say("writing", 0, 1)
@@ -67,6 +67,27 @@ def command(
     if not can_plot():
         click.echo(f"no plots, as matplotlib is not installed: {INSTALL}", err=True)
     return 0
+
+
+def _command(context: click.Context) -> str:
+    """The command as it can be given again: the arguments, and every option that is not as it is by itself."""
+    words = ["symderive", str(context.info_name)]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif value != parameter.get_default(context) and value not in ((), None):
+            flag = isinstance(parameter, click.Option) and parameter.is_flag
+            for one in value if isinstance(value, tuple) else (value,):
+                words += parameter.opts[:1] if flag else [parameter.opts[0], _word(one)]
+    return shlex.join(words)
+
+
+def _word(value: object) -> str:
+    """An option's value as it was given: sizes as ``N=8,K=3``."""
+    if not isinstance(value, dict):
+        return str(value)
+    return ",".join(f"{k}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for k, v in value.items())
 
 
 class stages:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 from tests.cli.conftest import run  # noqa: F401
 
@@ -25,7 +26,7 @@ def test_report(run, tmp_path):  # noqa: F811
     assert done.stdout == ""
     assert "measuring: errors in float16 on cpu" in done.stderr
     manifest = json.loads((tmp_path / "lab" / "manifest.json").read_text())
-    assert manifest["command"].endswith("report square.yaml --out lab --runs 2")
+    assert manifest["command"] == "symderive report square.yaml --out lab --runs 2"
     assert {"REPORT.md", "errors.csv", "derived.py"} <= set(manifest["files"])
     (tmp_path / "lab" / "REPORT.md").write_text("mine")
     again = run("report", "square.yaml", "--out", "lab", "--runs", "2")
@@ -33,6 +34,15 @@ def test_report(run, tmp_path):  # noqa: F811
     assert "was changed since it was written" in again.stderr
     assert "measuring" not in again.stderr
     assert (tmp_path / "lab" / "REPORT.md").read_text() == "mine"
+
+
+def test_the_command_is_told_as_it_was_given():
+    from symderive.cli.report import _command, command
+
+    text = "linear --out a/b --runs 3 --seed 4 --dtype float32 --dtype float16 --sizes N=3,...=2x2 --force"
+    assert _command(command.make_context("report", shlex.split(text))) == f"symderive report {text}"
+    context = command.make_context("report", ["linear", "--out", "lab", "--runs", "20"])
+    assert _command(context) == "symderive report linear --out lab"
 
 
 def test_graph(run, tmp_path):  # noqa: F811
