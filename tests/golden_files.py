@@ -1,7 +1,7 @@
 """Texts that are kept in ``tests/golden/`` and compared with what is printed now.
 
-A test asks for the fixture ``golden`` and calls ``golden("latex/linear.md", text)``. ``pytest --update-golden`` writes the
-files instead of comparing them; look at the difference before you commit it.
+A test asks for the fixture ``golden`` and calls ``golden("latex/linear.md", text)``. ``pytest --update-golden`` writes
+the files instead of comparing them; look at the difference before you commit it.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ Examples:
 def command(*, spec: str, wrt: tuple[str, ...], form: str, out: Path | None, no_check: bool, order: int) -> int:
     """Derive the gradients of SPEC.
 
-    SPEC is a file, or the name of a spec in the catalogue. The text shows every step, the index form, the array form and the torch code of each gradient, and ends with a
-    short numerical verification.
+    SPEC is a file, or the name of a spec in the catalogue. The text shows every step, the index form, the array form
+    and the torch code of each gradient, and ends with a short numerical verification.
     """
     from symderive import api
 
