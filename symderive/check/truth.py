@@ -10,13 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sympy import Expr
 
-from symderive.algebra import nodes
 from symderive.algebra.derive import spec_letters
-from symderive.algebra.nodes import Index
-from symderive.algebra.program import Derivation, Equation
-from symderive.algebra.unbuild import Letters, Writer
+from symderive.algebra.program import Derivation
+from symderive.algebra.readable import with_batch_count
+from symderive.algebra.unbuild import resolved
 from symderive.check.exact import Exact
 from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
@@ -26,31 +24,11 @@ from symderive.spec import model, syntax
 Sizes = Mapping[str, "int | tuple[int, ...]"]
 
 
-class _Recorder(Writer):
-    """A writer that remembers the extent of every letter that it has used."""
-
-    def __init__(self, letters: Letters, used: dict[str, Expr]) -> None:
-        super().__init__(letters, used)
-        self.seen = dict(used)
-
-    def open(self, binder: nodes.Binder) -> tuple[Expr, tuple[Index, ...]]:
-        body, opened = super().open(binder)
-        self.seen |= {i.name: i.extent for i in opened}
-        return body, opened
-
-
-def as_syntax(equation: Equation, letters: Letters) -> model.Equation:
-    """An equation of the algebra as one of the language, with the range of every index."""
-    writer = _Recorder(letters, {i.name: i.extent for i in equation.indices})
-    right = writer.write(equation.right)
-    return model.Equation(equation.tensor, tuple(i.name for i in equation.indices), right, writer.seen)
-
-
 def index_form(derivation: Derivation) -> tuple[model.Equation, ...]:
     """The forward as it is computed and the backward, as equations of the language."""
     letters = spec_letters(derivation.spec, derivation.forward)
-    programs = (derivation.forward, derivation.backward)
-    return tuple(as_syntax(e, letters) for program in programs for e in program.equations)
+    programs = (derivation.forward, with_batch_count(derivation.backward, letters.taken))
+    return tuple(resolved(e, letters) for program in programs for e in program.equations)
 
 
 @dataclass(frozen=True)
