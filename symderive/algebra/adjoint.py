@@ -160,7 +160,7 @@ def definition(function: str) -> Expr:
         raise UnsupportedError(f"{function} has no definition to derive from")
     import sympy
 
-    return build(parse_expression(row.definition), Scope({"pi": sympy.pi}, {}, {}))
+    return build(parse_expression(row.definition), Scope({"pi": sympy.pi}, {}, {}, {}))
 
 
 @parts.register

@@ -16,6 +16,8 @@ def always(condition: Expr) -> bool | None:
         return condition is S.One
     if isinstance(condition, Lt | Le) and all(a.is_integer for a in condition.args):
         return _order(condition)
+    if isinstance(condition, Lt | Le) and not condition.atoms(Access, Index):
+        return _order_of_constants(condition)
     if isinstance(condition, Not):
         inner = always(condition.args[0])
         return None if inner is None else not inner
@@ -41,6 +43,14 @@ def _order(condition: Condition) -> bool | None:
     if positive(b - a - strict):
         return True
     return False if positive(a - b - 1 + strict) else None
+
+
+def _order_of_constants(condition: Condition) -> bool | None:
+    """Two scalars of constants and sizes, by what is known of the sign of their difference."""
+    difference = condition.args[1] - condition.args[0]
+    if difference.is_positive or (isinstance(condition, Le) and difference.is_nonnegative):
+        return True
+    return False if difference.is_negative or (isinstance(condition, Lt) and difference.is_nonpositive) else None
 
 
 @lru_cache(maxsize=4096)

@@ -14,6 +14,7 @@ import sympy
 from sympy import Expr, Integer, Rational, S, Symbol, oo
 
 from symderive.algebra import nodes
+from symderive.algebra.bounds import in_range
 from symderive.algebra.nodes import Index
 from symderive.algebra.program import Equation, Program
 from symderive.errors import InternalError
@@ -48,10 +49,17 @@ _NEUTRAL = {
 class Scope:
     """What the names of one equation stand for."""
 
-    def __init__(self, names: Mapping[str, Expr], ranges: Mapping[str, Expr], numbers: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, Expr],
+        ranges: Mapping[str, Expr],
+        numbers: Mapping[str, int],
+        shapes: Mapping[str, model.Shape],
+    ) -> None:
         self.names = names
         self.ranges = ranges
         self.numbers = numbers
+        self.shapes = shapes
 
     def index(self, name: str) -> Index:
         """The index of that name with the range that it has in this equation."""
@@ -82,12 +90,14 @@ def build_program(spec: model.Spec) -> Program:
     names |= {name: constant_symbol(name, value) for name, value in constants.items()}
     names |= {"pi": sympy.pi, "inf": oo}
     numbers = {name: int(value) for name, value in constants.items() if value.is_integer}
-    equations = tuple(_equation(e, names, numbers) for e in spec.equations)
+    equations = tuple(_equation(e, names, numbers, spec.shapes) for e in spec.equations)
     return Program(spec.name, spec.inputs, equations, spec.outputs, spec.sizes, constants)
 
 
-def _equation(equation: model.Equation, names: Mapping[str, Expr], numbers: Mapping[str, int]) -> Equation:
-    scope = Scope(names, equation.ranges, numbers)
+def _equation(
+    equation: model.Equation, names: Mapping[str, Expr], numbers: Mapping[str, int], shapes: Mapping[str, model.Shape]
+) -> Equation:
+    scope = Scope(names, equation.ranges, numbers, shapes)
     indices = tuple(scope.index(i) for i in equation.indices)
     return Equation(equation.tensor, indices, build(equation.right, scope))
 
@@ -186,9 +196,18 @@ _CALLS: dict[str, Callable[..., Expr]] = {
 def _call(node: syntax.Call, scope: Scope, position: bool = False) -> Expr:
     position = position or node.function == "delta"
     arguments = [build(a, scope, position) for a in node.arguments]
+    if node.function == "pad" and len(arguments) > 1 and arguments[1].atoms(nodes.Access):
+        return _padded(arguments[0], arguments[1], scope)
     if node.function in _CALLS:
         return _CALLS[node.function](*arguments)
     return apply_function(node.function, arguments)
+
+
+def _padded(access: Expr, value: Expr, scope: Scope) -> Expr:
+    """``pad(x[f], v)`` with a v that is computed, and so has a gradient: ``where(f in range, pad(x[f]), v)``."""
+    shape = scope.shapes[access.tensor]
+    inside = (c for p, extent in zip(access.indices, shape, strict=True) for c in in_range(p, extent))
+    return nodes.Where(nodes.And(*inside), nodes.Pad(access), value)
 
 
 def apply_function(name: str, arguments: list[Expr]) -> Expr:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from sympy import Expr, Mul, Pow, S
+from sympy import Expr, Function, Mul, Pow, S
 
 from symderive.algebra.bounds import always, in_range
-from symderive.algebra.nodes import Access, And, Eq, FloorDiv, Index, Le, Lt, Mod, Pad, Where, free_indices
+from symderive.algebra.digits import as_remainder, digits_of, in_digits
+from symderive.algebra.nodes import Access, And, Apply, Eq, FloorDiv, Index, Le, Lt, Mod, Pad, Where, free_indices
 from symderive.algebra.terms import factors, substitute, transform
 
 
 @dataclass
 class Solution:
-    """What solving deltas gives: expressions for indices, guards that must hold, deltas that stay."""
+    """What solving deltas gives: expressions for indices, guards that must hold, deltas that stay.
+
+    ``digits`` are new indices that the expressions speak of, to be summed over: ``h // D == p`` says ``h = D*p + r``.
+    """
 
     values: dict[Index, Expr] = field(default_factory=dict)
     guards: list[Expr] = field(default_factory=list)
     left: list[Expr] = field(default_factory=list)
+    digits: tuple[Index, ...] = ()
 
     def put(self, index: Index, value: Expr) -> None:
         """Determine one index and use it in what is known so far."""
@@ -34,6 +40,21 @@ def solve(pairs: Iterable[tuple[Expr, Expr]], unknowns: Iterable[Index]) -> Solu
     A position with a single unknown of coefficient 1 or -1 determines it; so do a quotient and a remainder of the
     same number, and a rotation. A window, ``s*h + r``, has several unknowns and stays a delta, as does a gather.
     """
+    pairs, unknowns = list(pairs), list(unknowns)
+    solution = _solve(pairs, unknowns)
+    if solution.left and (split := in_digits(pairs, unknowns)) is not None:
+        by_digits = _solve(split.pairs, [i for i in unknowns if i not in split.values] + split.digits)
+        if not any(d in delta.atoms(Index) for delta in by_digits.left for d in split.digits):
+            for index, value in split.values.items():
+                by_digits.put(index, substitute(value, by_digits.values))
+            known = by_digits.values
+            values = {i: v for i, v in known.items() if i not in split.digits}
+            guards = [g for g in dict.fromkeys(by_digits.guards) if always(g) is not True]
+            return Solution(values, guards, by_digits.left, tuple(d for d in split.digits if d not in known))
+    return solution
+
+
+def _solve(pairs: list[tuple[Expr, Expr]], unknowns: list[Index]) -> Solution:
     solution = Solution()
     open_unknowns = list(unknowns)
     pending = _quotients(list(pairs), open_unknowns, solution)
@@ -43,12 +64,13 @@ def solve(pairs: Iterable[tuple[Expr, Expr]], unknowns: Iterable[Index]) -> Solu
         for pair in list(pending):
             target, position = (substitute(e, solution.values) for e in pair)
             found = _one_unknown(target, position, open_unknowns)
-            if found is not None:
-                index, value = found
-                solution.put(index, value)
-                open_unknowns.remove(index)
-                if not any(i in substitute(pair[1], solution.values).atoms(Index) for i in open_unknowns):
-                    pending.remove(pair)  # of two digits, the other is still to be read off
+            present = [i for i in open_unknowns if i in position.atoms(Index) | target.atoms(Index)]
+            determined = [found] if found else digits_of(target, position, present) if len(present) > 1 else None
+            if determined:
+                for index, value in determined:
+                    solution.put(index, value)
+                    open_unknowns.remove(index)
+                pending.remove(pair)
                 progress = True
     solution.left += [Eq(substitute(t, solution.values), substitute(p, solution.values)) for t, p in pending]
     solution.guards = [g for g in dict.fromkeys(solution.guards) if always(g) is not True]
@@ -76,8 +98,6 @@ def _one_unknown(target: Expr, position: Expr, unknowns: list[Index]) -> tuple[I
     if position in unknowns and position not in target.atoms(Index):
         return position, target
     present = [i for i in unknowns if i in position.atoms(Index) | target.atoms(Index)]
-    if len(present) == 2:
-        return _digits(target, position, present)
     if len(present) != 1:
         return None
     index = present[0]
@@ -91,26 +111,7 @@ def _one_unknown(target: Expr, position: Expr, unknowns: list[Index]) -> tuple[I
     coefficient = difference.coeff(index)
     if coefficient not in (1, -1):
         return None  # the guard of a stride would ask for divisibility, which reads worse than the delta
-    return index, _as_remainder(index - difference if coefficient == 1 else index + difference)
-
-
-def _as_remainder(value: Expr) -> Expr:
-    """``e - D*(e // D) = e % D``."""
-    for quotient in value.atoms(FloorDiv):
-        number, divisor = quotient.args
-        if value == number - divisor * quotient:
-            return Mod(number, divisor)
-    return value
-
-
-def _digits(target: Expr, position: Expr, unknowns: list[Index]) -> tuple[Index, Expr] | None:
-    """``p == D*a + b`` with b over all of 0..D-1 says ``a == p // D``; what is left then determines b."""
-    for a, b in (unknowns, unknowns[::-1]):
-        base = b.extent
-        rest = target - (position - base * a - b)
-        if not rest.atoms(Index) & {a, b} and not rest.atoms(FloorDiv, Mod, Access) and base != 1:
-            return a, FloorDiv(rest, base)
-    return None
+    return index, as_remainder(index - difference if coefficient == 1 else index + difference)
 
 
 def _rotation(target: Expr, position: Mod, index: Index) -> tuple[Index, Expr] | None:
@@ -123,15 +124,30 @@ def _rotation(target: Expr, position: Mod, index: Index) -> tuple[Index, Expr] |
     return index, Mod(coefficient * (target - rest), modulus)
 
 
-def guarded(body: Expr, guards: list[Expr], shifted: Iterable[Expr]) -> Expr:
-    """The body where the guards hold, else 0: a guard on where an access reads is said by ``pad``."""
-    if not guards:
-        return body
-    shifted = {v for v in shifted if any(_guards(g, v) for g in guards)}
-    padded = transform(body, lambda e: Pad(e) if _reads_at(e, shifted) else e)
-    padded = transform(padded, _merge_pads)
-    open_guards = [g for g in guards if not _is_said(g, padded)]
-    return Where(And(*open_guards), padded, S.Zero)
+Shapes = Mapping[str, tuple[Expr, ...]]
+
+
+def collapsed(body: Expr, solution: Solution, shapes: Shapes = MappingProxyType({})) -> Expr:
+    """The body at the values that a solution gives its indices, and 0 where a value is out of its index's range.
+
+    There, accesses with the index would leave their axes, so each is padded, but for those that ``shapes`` shows never
+    to. Where a padded one is a factor of the body that says all; else, as under a division, the guards are said by a
+    ``where``.
+    """
+    risky = {i for i, v in solution.values.items() if in_range(v, i.extent)}
+    if risky:
+        body = _merge_pads(transform(body, lambda e: Pad(e) if _reads_at(e, risky) else _merge_pads(e)))
+    body = substitute(body, solution.values)
+    if risky:
+        body = transform(body, lambda e: e.args[0] if isinstance(e, Pad) and _stays(e.args[0], shapes) else e)
+    open_guards = [g for g in solution.guards if not _is_said(g, body)]
+    return Where(And(*open_guards), body, S.Zero)
+
+
+def _stays(access: Access, shapes: Shapes) -> bool:
+    """Whether an access certainly stays in the shape of its tensor."""
+    shape = shapes.get(access.tensor)
+    return shape is not None and not any(in_range(p, n) for p, n in zip(access.indices, shape, strict=True))
 
 
 def _merge_pads(expression: Expr) -> Expr:
@@ -141,28 +157,28 @@ def _merge_pads(expression: Expr) -> Expr:
     return expression
 
 
-def _reads_at(expression: Expr, positions: set[Expr]) -> bool:
-    return isinstance(expression, Access) and any(i in positions for i in expression.indices)
+def _reads_at(expression: Expr, indices: set[Index]) -> bool:
+    """Whether it is an access whose own positions hold one of the indices; what those read is another access."""
+    return isinstance(expression, Access) and any(_own_indices(p) & indices for p in expression.indices)
+
+
+def _own_indices(position: Expr) -> set[Index]:
+    if isinstance(position, Index):
+        return {position}
+    if isinstance(position, Access | Pad):
+        return set()
+    return set().union(*(_own_indices(a) for a in position.args if isinstance(a, Expr)))
 
 
 def _is_said(guard: Expr, body: Expr) -> bool:
-    """Whether a padded access that is a factor of the body is 0 wherever the guard fails."""
+    """Whether a padded access that is a factor of the body is 0 wherever the guard fails, and no other is infinite."""
     if not isinstance(guard, Lt | Le):
         return False
-    position = _guarded_position(guard)
+    offset, position = (-guard.args[0], guard.args[1]) if isinstance(guard, Le) else (S.Zero, guard.args[0])
+    position = position + offset
     accesses = [f.args[0] for f in factors(body) if isinstance(f, Pad) and f.args[1] is S.Zero]
-    safe = all(p.exp.is_positive for p in body.atoms(Pow) if p.atoms(Pad))
-    return safe and any(position in a.indices for a in accesses)
-
-
-def _guarded_position(guard: Lt | Le) -> Expr:
-    """What has to be ``>= 0``, or below an extent, for the guard to hold."""
-    return guard.args[1] - guard.args[0] if isinstance(guard, Le) else guard.args[0]
-
-
-def _guards(guard: Expr, position: Expr) -> bool:
-    """Whether a guard is about this position; one that no guard is about is in range."""
-    return isinstance(guard, Lt | Le) and _guarded_position(guard) == position
+    finite = not body.atoms(Function, Apply) and all(p.exp.is_positive for p in body.atoms(Pow))
+    return finite and any(position in a.indices for a in accesses)
 
 
 def contract(body: Expr, indices: Iterable[Index]) -> tuple[Expr, tuple[Index, ...]]:
@@ -178,9 +194,8 @@ def contract(body: Expr, indices: Iterable[Index]) -> tuple[Expr, tuple[Index, .
     solution = solve([_oriented(d, indices) for d in deltas], indices)
     if not solution.values:
         return body, indices
-    new = substitute(rest, solution.values)
-    new = guarded(new, solution.guards, solution.values.values())
-    left = tuple(i for i in indices if i not in solution.values)
+    new = collapsed(rest, solution)
+    left = tuple(i for i in (*indices, *solution.digits) if i not in solution.values)
     return Mul(new, *solution.left), left
 
 

@@ -8,25 +8,25 @@ they explain are put into the equations that use them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 from sympy import Add, Expr, S
 
 from symderive.algebra.adjoint import Occurrence, occurrences
 from symderive.algebra.build import build_program
-from symderive.algebra.deltas import guarded, solve
+from symderive.algebra.deltas import collapsed, solve
 from symderive.algebra.forward import prune, stable_program
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Index, Sum
 from symderive.algebra.normalisers import share_normalisers
 from symderive.algebra.program import Derivation, Equation, Gradient, Program, Step
+from symderive.algebra.readable import with_batch_count
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.saved import choose_saved, with_inputs
 from symderive.algebra.simplify import simplify
 from symderive.algebra.steps import Story, gradient_steps
-from symderive.algebra.terms import substitute, tensors
+from symderive.algebra.terms import tensors
 from symderive.algebra.unbuild import statement
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -48,7 +48,7 @@ def derive(spec: model.Spec) -> Derivation:
         forward.constants,
     )
     one = _upstream_of_loss(forward, sweep.upstreams)
-    display = replace(backward, equations=tuple(replace(e, right=e.right.xreplace(one)) for e in backward.equations))
+    display = with_batch_count(backward.put(one), letters.taken)
     display = with_inputs(forward, display, sweep.upstreams)
     taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
     forward, backward = share_normalisers(forward, backward, sweep.indices_of, taken)
@@ -98,6 +98,8 @@ class Sweep:
         self.upstreams = tuple(f"d{o}" for o in forward.outputs)
         self.contributions: dict[str, list[tuple[Equation, Occurrence, Expr]]] = {t: [] for t in self.needed}
         self.axes: dict[str, tuple[Index, ...]] = {}
+        own = forward.shapes
+        self.shapes = own | {f"d{t}": s for t, s in own.items()} | {f"d{t}_total": s for t, s in own.items()}
 
     def _needed(self) -> set[str]:
         """Tensors on a way from an input to be differentiated to an output."""
@@ -153,11 +155,10 @@ class Sweep:
         """``sum adjoint * delta(p, position)`` over all indices that are not p, its deltas collapsed."""
         place = self.indices_of(occurrence.tensor)
         solution = solve(zip(place, occurrence.positions, strict=True), occurrence.summed)
-        body = substitute(occurrence.adjoint, solution.values)
-        body = guarded(body, solution.guards, solution.values.values())
+        body = collapsed(occurrence.adjoint, solution, self.shapes)
         for delta in solution.left:
             body = delta * body
-        return Sum.over(body, [i for i in occurrence.summed if i not in solution.values])
+        return Sum.over(body, [i for i in (*occurrence.summed, *solution.digits) if i not in solution.values])
 
     def _finish(self, tensor: str, story: Story) -> None:
         """The adjoint of one tensor is complete: state its equation."""

@@ -86,7 +86,7 @@ def _factor_part(parts: list[tuple[Expr, Powers]]) -> Expr:
                 counts[base] = counts.get(base, 0) + 1
     candidates = sorted((b for b, n in counts.items() if n > 1), key=lambda b: (-counts[b] * cost(b), b.sort_key()))
     best = whole
-    for base in candidates[:4]:
+    for base in candidates[: _width(len(parts))]:
         having = [p for p in parts if p[1].get(base, S.Zero) > 0]
         others = [p for p in parts if p[1].get(base, S.Zero) <= 0]
         if not others:
@@ -95,6 +95,11 @@ def _factor_part(parts: list[tuple[Expr, Powers]]) -> Expr:
         if cost(candidate) < cost(best):
             best = candidate
     return best
+
+
+def _width(terms_left: int) -> int:
+    """How many factors are tried: all that matter in a short sum, the best one in a long one, where each costs more."""
+    return 4 if terms_left <= 4 else 2 if terms_left <= 7 else 1
 
 
 def merge_sums(expression: Expr) -> Expr:

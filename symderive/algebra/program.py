@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -38,6 +38,13 @@ class Program:
     outputs: tuple[str, ...]
     sizes: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
     constants: Mapping[str, Rational] = field(default_factory=dict)
+
+    def put(self, values: Mapping[Expr, Expr]) -> Program:
+        """The program with expressions put in place of others."""
+        if not values:
+            return self
+        equations = tuple(replace(e, right=e.right.xreplace(dict(values))) for e in self.equations)
+        return replace(self, equations=equations)
 
     @property
     def shapes(self) -> dict[str, tuple[Expr, ...]]:

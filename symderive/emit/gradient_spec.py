@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 from symderive.algebra.derive import spec_letters
 from symderive.algebra.program import Derivation
+from symderive.algebra.readable import with_batch_count
 from symderive.algebra.unbuild import resolved
 from symderive.errors import SpecError
 from symderive.spec import model, syntax
@@ -20,7 +21,8 @@ def gradient_spec(derivation: Derivation) -> str:
     spec = derivation.spec
     letters = spec_letters(spec, derivation.forward)
     computed = derivation.forward.shapes
-    backward = [resolved(e, letters) for e in derivation.backward.equations if e.tensor not in computed]
+    program = with_batch_count(derivation.backward, letters.taken)
+    backward = [resolved(e, letters) for e in program.equations if e.tensor not in computed]
     names = _new_names(derivation, backward)
     upstreams = [model.Input(names[u], spec.shapes[o]) for u, o in zip(derivation.upstreams, spec.outputs, strict=True)]
     written = {e.tensor: e for e in spec.equations}

@@ -61,6 +61,8 @@ class FloorDiv(Node):
             return Integer(int(a) // int(b))
         if b is S.One:
             return a
+        if a is S.NegativeOne and b.is_positive:
+            return a
         whole, rest = _divided(a, b)
         if whole is not S.Zero:
             return whole + FloorDiv(rest, b)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sympy import Expr
 
+from symderive.algebra.digits import joined_digits
 from symderive.algebra.rules.branches import (
     certain_condition,
     common_factor_of_branches,
@@ -63,6 +64,7 @@ STABLE: tuple[Rule, ...] = (
 
 SUMS: tuple[Rule, ...] = (
     whole_quotient,
+    joined_digits,
     certain_condition,
     same_branch,
     into_branch,

@@ -239,8 +239,8 @@ def sign_of_number(expression: Expr) -> Expr:
 
 
 def function_of_number(expression: Expr) -> Expr:
-    """A function of the table at a number is what its definition gives there."""
-    if isinstance(expression, nodes.Apply) and all(a.is_number for a in expression.arguments):
+    """A function of the table at a number, or at constants and sizes, is what its definition gives there."""
+    if isinstance(expression, nodes.Apply) and not expression.atoms(Access, nodes.Index):
         from symderive.algebra.adjoint import definition
 
         row = FUNCTIONS[expression.function]
@@ -257,7 +257,7 @@ def rebuilt(expression: Expr, given: dict[Expr, Expr]) -> Expr:
     if not expression.args or isinstance(expression, Access):
         return expression
     args = (rebuilt(a, given) if isinstance(a, Expr) else a for a in expression.args)
-    return function_of_number(expression.func(*args))
+    return certain_condition(function_of_number(expression.func(*args)))
 
 
 def named_branch(expression: Expr) -> Expr:

@@ -6,7 +6,7 @@ from sympy import Add, Expr, Mul, Pow, S, log
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
-from symderive.algebra.nodes import LogSumExp, Sum, Where
+from symderive.algebra.nodes import Access, Index, LogSumExp, Sum, Where
 from symderive.algebra.terms import depends, factors, powers, product, terms
 
 
@@ -116,11 +116,13 @@ def _shifted(expression: Sum, shift: Expr) -> Expr:
 
 
 def shift_of_exponents(expression: Expr) -> Expr:
-    """``logsumexp_k (f_k + c) = c + logsumexp_k f_k``."""
+    """``logsumexp_k (f_k + c) = c + logsumexp_k f_k``, and ``logsumexp_k c = c + log K``."""
     if not isinstance(expression, LogSumExp):
         return expression
     body, indices = expression.open()
     shift = [t for t in terms(body) if not depends(t, indices)]
+    if not depends(body, indices) and body.is_finite is not False:
+        return body + log(Mul(*(i.extent for i in indices)))
     if not shift or len(shift) == len(terms(body)):
         return expression
     return Add(*shift, LogSumExp.over(Add(*(t for t in terms(body) if t not in shift)), indices))
@@ -176,7 +178,7 @@ def logistic(expression: Expr) -> Expr:
 def _one_plus_exponential(base: Expr) -> Expr | None:
     if base.is_Add and len(base.args) == 2 and S.One in base.args:
         other = base.args[0] if base.args[1] is S.One else base.args[1]
-        if isinstance(other, Exp):
+        if isinstance(other, Exp) and other.atoms(Access, Index):  # of constants it is a number, and stays one
             return other.args[0]
     return None
 
@@ -186,6 +188,8 @@ def log_of_sigmoid(expression: Expr) -> Expr:
     if not isinstance(expression, log):
         return expression
     argument = expression.args[0]
+    if not argument.atoms(Access, Index):
+        return expression
     if isinstance(argument, nodes.Apply) and argument.function == "sigmoid":
         return nodes.Apply("logsigmoid", argument.arguments[0])
     if argument.is_Add and len(argument.args) == 2 and S.One in argument.args:

@@ -1,0 +1,145 @@
+"""Indices as digits: ``h = D*q + r`` with ``q = h // D`` and ``r = h % D``, and numbers that are made of digits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sympy import Add, Expr, Mul, S, cancel, expand
+
+from symderive.algebra.bounds import in_range
+from symderive.algebra.nodes import Access, FloorDiv, Index, Mod
+from symderive.algebra.terms import substitute, transform
+
+
+@dataclass(frozen=True)
+class Split:
+    """Pairs in which some unknowns are written by digits: ``values`` says how, ``digits`` are the new unknowns."""
+
+    pairs: list[tuple[Expr, Expr]]
+    values: dict[Index, Expr]
+    digits: list[Index]
+
+
+def in_digits(pairs: Sequence[tuple[Expr, Expr]], unknowns: Sequence[Index]) -> Split | None:
+    """``h = D*q + r`` for every unknown that is read as ``h // D`` or ``h % D`` with a D that divides its extent."""
+    values: dict[Index, Expr] = {}
+    digits: list[Index] = []
+    for unknown in unknowns:
+        nodes = {n for _, p in pairs for n in p.atoms(FloorDiv, Mod) if n.args[0] == unknown}
+        divisors = {n.args[1] for n in nodes}
+        if len(divisors) != 1:
+            continue
+        (divisor,) = divisors
+        count = cancel(unknown.extent / divisor)
+        if divisor.atoms(Index, Access) or not _is_whole(count):
+            continue
+        high, low = Index("~", count).fresh(), Index("~", divisor).fresh()
+        values[unknown] = divisor * high + low
+        digits += [high, low]
+    if not values:
+        return None
+    return Split([(t, transform(substitute(p, values), _without_remainder)) for t, p in pairs], values, digits)
+
+
+def _is_whole(count: Expr) -> bool:
+    return bool(count.is_integer) and count.as_numer_denom()[1] == 1
+
+
+def _without_remainder(expression: Expr) -> Expr:
+    """``r // D = 0`` and ``r % D = r`` where ``0 <= r < D``."""
+    if isinstance(expression, FloorDiv | Mod) and not in_range(*expression.args):
+        return expression.args[0] if isinstance(expression, Mod) else expression.args[0] * 0
+    return expression
+
+
+def split_by_digits(expression: Expr, indices: Sequence[Index]) -> tuple[Expr, dict[Index, tuple[Index, ...]]]:
+    """``h = 6*a + 2*b + c`` for every index that is read as ``h // 6``, ``h // 2 % 3`` and ``h % 2``, and the like.
+
+    Gives the expression in the digits, and those of each index that was written so, the highest first.
+    """
+    found: dict[Index, tuple[Index, ...]] = {}
+    values: dict[Index, Expr] = {}
+    quotients = expression.atoms(FloorDiv, Mod)
+    for index in indices:
+        divisors = {d for n in quotients for d in _divisors(n, index)}
+        scales = _chain(divisors, index.extent) if divisors else None
+        if scales is None:
+            continue
+        radices = [cancel(b / a) for a, b in itertools.pairwise(scales)]
+        digits = [Index("~", radix).fresh() for radix in radices]
+        found[index] = tuple(digits[::-1])
+        values[index] = Add(*(s * d for s, d in zip(scales, digits, strict=False)))
+    return transform(substitute(expression, values), _without_remainder) if found else expression, found
+
+
+def _divisors(node: Expr, index: Index) -> list[Expr]:
+    """What an index is divided by in ``h // d``, ``h % d`` or ``h // a % b``."""
+    inner, divisor = node.args
+    if inner == index:
+        return [divisor]
+    if isinstance(node, Mod) and isinstance(inner, FloorDiv) and inner.args[0] == index:
+        return [inner.args[1] * divisor]
+    return []
+
+
+def _chain(divisors: set[Expr], extent: Expr) -> list[Expr] | None:
+    """1, the divisors and the extent in an order in which each divides the next, if there is one."""
+    chain: list[Expr] = [S.One]
+    left = set(divisors) - {S.One, extent}
+    while left:
+        after = [d for d in left if all(_is_whole(cancel(e / d)) for e in left | {extent})]
+        if len(after) != 1 or not _is_whole(cancel(after[0] / chain[-1])) or after[0].atoms(Index, Access):
+            return None
+        chain.append(after[0])
+        left.discard(after[0])
+    return [*chain, extent] if len(chain) > 1 else None
+
+
+def digits_of(target: Expr, position: Expr, unknowns: Sequence[Index]) -> list[tuple[Index, Expr]] | None:
+    """``p == 6*a + 2*b + c`` with ``b < 3`` and ``c < 2`` says ``a == p // 6``, ``b == p // 2 % 3``, ``c == p % 2``."""
+    difference = expand(position - target)
+    scales = {i: difference.coeff(i) for i in unknowns}
+    rest = expand(sum((c * i for i, c in scales.items()), -difference))
+    if rest.atoms(Index) & set(unknowns) or rest.atoms(FloorDiv, Mod, Access):
+        return None
+    found: list[tuple[Index, Expr]] = []
+    scale: Expr = S.One
+    left = list(unknowns)
+    while left:
+        index = next((i for i in left if expand(scales[i] - scale) == 0), None)
+        if index is None:
+            return None
+        left.remove(index)
+        value = FloorDiv(rest, scale)
+        found.append((index, Mod(value, index.extent) if left else value))
+        scale = expand(scale * index.extent)
+    return found[::-1]
+
+
+def as_remainder(value: Expr) -> Expr:
+    """``e - D*(e // D) = e % D``."""
+    for quotient in value.atoms(FloorDiv):
+        number, divisor = quotient.args
+        if value == number - divisor * quotient:
+            return Mod(number, divisor)
+    return value
+
+
+def joined_digits(expression: Expr) -> Expr:
+    """``D*(n // D) + n % D = n``, and ``D*(n // (a*D)) + n // a % D = n // a``."""
+    if not expression.is_Add:
+        return expression
+    for term in expression.args:
+        remainder = next((f for f in Mul.make_args(term) if isinstance(f, Mod)), None)
+        if remainder is None:
+            continue
+        number, divisor = remainder.args
+        scale = term / remainder
+        nested = isinstance(number, FloorDiv)
+        whole = FloorDiv(number.args[0], number.args[1] * divisor) if nested else FloorDiv(number, divisor)
+        rest = expression - term - scale * divisor * whole
+        if len(Add.make_args(rest)) < len(expression.args) - 1 or rest is S.Zero:
+            return joined_digits(rest + scale * number)
+    return expression
