@@ -39,9 +39,10 @@ def same_size(a: Expr, b: Expr) -> bool:
         return False
     return all(
         same_value(
-            a, b, {s: Integer(_PROBES[(n + shift) % len(_PROBES)] + 2 * shift * n) for n, s in enumerate(symbols)}
+            a, b, {s: Integer(_PROBES[(n + shift) % len(_PROBES)] + 2 * shift * n) for n, s in enumerate(order)}
         )
         for shift in range(8)
+        for order in (symbols, symbols[::-1])  # a max(0, A - B) shows itself in one order only
     )
 
 

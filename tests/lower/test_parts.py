@@ -160,3 +160,14 @@ def test_a_node_without_an_operation_says_what_to_add():
 def test_an_array_has_one_label_an_axis():
     value = Labelled(Graph().full((N, K), 0), (i, j))
     assert (value.position(i), value.position(j)) == (-2, -1)
+
+
+def test_sizes_that_agree_only_where_one_is_larger_are_not_the_same():
+    from sympy import Max
+
+    from symderive.lower.shapes import same_size
+
+    a, b = size("A"), size("B")
+    assert not same_size(Max(0, a - b - 3) + b + 3, a)
+    assert not same_size(Max(0, b - a - 3) + a + 3, b)
+    assert same_size(Max(a, b), Max(b, a))
