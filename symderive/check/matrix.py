@@ -19,6 +19,7 @@ from symderive.check.kinds.layout import check_layout
 from symderive.check.kinds.oracle import check_oracle
 from symderive.check.kinds.reference import check_reference
 from symderive.check.kinds.stability import check_stability
+from symderive.check.ops_kinds import CHECKS, check_kind
 from symderive.check.results import CheckResult
 from symderive.check.subject import Subject
 from symderive.errors import SpecError
@@ -55,7 +56,10 @@ KINDS = (
     Kind("layout", check_layout, ALL[:2], NUMERIC, ("small",), ALL[1:2], ("small",)),
     Kind("claim", check_claims, (), (), (), (), ()),
 )
-"""The kinds of check, in the order in which they run."""
+"""The kinds of check of functions, in the order in which they run."""
+
+OP_KINDS = tuple(Kind(name, check_kind(name), ALL[:1], ("cpu",), ("small",), (), ()) for name in CHECKS)
+"""The kinds of check of emitted ops, which run after those; none is quick."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Options:
     quick: bool = False
     max_memory: int | None = None
     required: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = tuple(k.name for k in KINDS)
+    kinds: tuple[str, ...] = tuple(k.name for k in (*KINDS, *OP_KINDS))
 
 
 def options(
@@ -102,7 +106,7 @@ def plan(spec: Spec, chosen: Options) -> list[Planned]:
     """All cells of a spec, in order."""
     found: list[Planned] = []
     sets = size_sets(spec, chosen)
-    for kind in KINDS:
+    for kind in (*KINDS, *OP_KINDS):
         if kind.name in chosen.kinds:
             found.extend(_cells(spec, kind, sets, chosen))
     return found
@@ -115,6 +119,8 @@ def _cells(spec: Spec, kind: Kind, sets: list[tuple[str, sizing.Sizes]], chosen:
         return
     labels = kind.quick if chosen.quick else kind.sizes
     dtypes = [d for d in (kind.quick_dtypes if chosen.quick else kind.dtypes) if d in chosen.dtypes]
+    if chosen.quick and not labels:
+        return
     if not dtypes:
         yield _instead(kind, "", "", f"{kind.name} runs in {' and '.join(kind.dtypes)} only")
         return

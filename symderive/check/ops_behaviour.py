@@ -1,0 +1,220 @@
+"""How an op has to behave: under ``torch.func``, in batches, with odd inputs and upstreams, and under autocast.
+
+Each function takes an emitted op and a point, and raises :class:`WrongError`, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from symderive.check.ops_emitted import EmittedOp
+
+Tensors = tuple[Tensor, ...]
+
+ROUNDING = 64.0
+"""How many units of roundoff of the largest entry two orders of the same float64 operations may be apart, per term."""
+
+
+class WrongError(AssertionError):
+    """An op does not behave; the message says how."""
+
+
+def require(condition: bool, otherwise: str) -> None:
+    """Raises where the condition does not hold."""
+    if not condition:
+        raise WrongError(otherwise)
+
+
+def same(what: str, got: Any, wanted: Any, dtype: torch.dtype = torch.float64) -> None:
+    """The tensors of two results agree up to rounding of ``dtype``."""
+    first, second = tree_leaves(got), tree_leaves(wanted)
+    require(len(first) == len(second), f"{what}: {len(first)} results for {len(second)}")
+    for a, b in zip(first, second, strict=True):
+        if a is None and b is None:
+            continue
+        if a is None or b is None:
+            raise WrongError(f"{what}: one result is missing")
+        require(a.shape == b.shape, f"{what}: shape {list(a.shape)} for {list(b.shape)}")
+        if not b.numel():
+            continue
+        scale = max(float(b.detach().abs().max()), 1.0)
+        allowed = ROUNDING * torch.finfo(dtype).eps * scale * max(b.numel(), 16)
+        error = float((a.detach().double() - b.detach().double()).abs().max())
+        require(error <= allowed, f"{what}: off by {error:.2g}, {allowed:.2g} is allowed")
+
+
+def strided(x: Tensor) -> Tensor:
+    """The same values with gaps between them."""
+    if not x.dim():
+        return x
+    room = x.new_zeros(*x.shape, 2)
+    room[..., 0] = x
+    return room[..., 0]
+
+
+def turned(x: Tensor) -> Tensor:
+    """The entries in reverse order along every axis, which keeps every assumption about the values."""
+    return x.flip(*range(x.dim())) if x.dim() else x
+
+
+def leaves(inputs: Sequence[Tensor], wrt: Sequence[int]) -> Tensors:
+    """Fresh copies of which some record gradients."""
+    return tuple(x.detach().clone().requires_grad_() if n in wrt else x for n, x in enumerate(inputs))
+
+
+def gradients(op: EmittedOp, inputs: Sequence[Tensor], upstreams: Sequence[Any], wrt: Sequence[int]) -> list[Any]:
+    """The gradients of the op's outputs by ``wrt``; outputs whose upstream is None do not take part."""
+    given = leaves(inputs, wrt)
+    pairs = [(o, u) for o, u in zip(op.outputs(*given), upstreams, strict=True) if u is not None and o.requires_grad]
+    if not pairs:
+        return [None for _ in wrt]
+    outputs, ups = zip(*pairs, strict=True)
+    return list(torch.autograd.grad(outputs, [given[n] for n in wrt], ups, allow_unused=True))
+
+
+def scalar(op: EmittedOp) -> Callable[..., Tensor]:
+    """A loss in which every entry of every output counts differently, and not linearly."""
+
+    def loss(*inputs: Tensor) -> Tensor:
+        total = inputs[0].new_zeros((), dtype=torch.float64)
+        for o in op.outputs(*inputs):
+            if o.is_floating_point():
+                weights = torch.linspace(0.5, 1.5, o.numel(), dtype=o.dtype).reshape(o.shape)
+                total = total + (weights * o).sum() + (o * o).sum()
+        return total
+
+    return loss
+
+
+def transforms(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """``torch.func.grad``, ``jacrev`` and ``hessian`` agree with autograd; forward over forward raises."""
+    loss, func = scalar(op), torch.func
+    given = leaves(inputs, wrt)
+    wanted = torch.autograd.grad(loss(*given), [given[n] for n in wrt], create_graph=True, allow_unused=True)
+    wanted = tuple(torch.zeros_like(given[n]) if g is None else g for n, g in zip(wrt, wanted, strict=True))
+    same("torch.func.grad", func.grad(loss, wrt)(*inputs), wanted)
+    same("jacrev against jacfwd", func.jacrev(op.function, wrt)(*inputs), func.jacfwd(op.function, wrt)(*inputs))
+    same("hessian", func.hessian(loss, wrt)(*inputs), func.jacrev(func.jacrev(loss, wrt), wrt)(*inputs))
+    try:
+        func.jacfwd(func.jacfwd(loss, wrt), wrt)(*inputs)
+    except RuntimeError as error:
+        require("forward mode over forward mode" in str(error), f"forward over forward: {error}")
+        return
+    raise WrongError("forward mode over forward mode gives a result, which torch makes wrong")
+
+
+def batches(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """``vmap`` of the op and of its gradient against a loop, with all inputs batched and with one at a time."""
+    loss = scalar(op)
+    for batched in (tuple(range(len(inputs))), *((n,) for n in wrt)):
+        entries = [
+            tuple(turned(x) if k and n in batched and x.is_floating_point() else x for n, x in enumerate(inputs))
+            for k in range(2)
+        ]
+        dims = tuple(0 if n in batched else None for n in range(len(inputs)))
+        given = tuple(torch.stack([e[n] for e in entries]) if n in batched else x for n, x in enumerate(inputs))
+        for what, f in (("outputs", op.outputs), ("gradients", torch.func.grad(loss, wrt))):
+            rows = [tree_leaves(f(*e)) for e in entries]
+            wanted = [torch.stack(column) for column in zip(*rows, strict=True)]
+            same(f"vmap of {what}", tree_leaves(torch.vmap(f, dims)(*given)), wanted)
+
+
+def same_results(eager: Callable[..., Any], other: Callable[..., Any], inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """Outputs and gradients of two functions agree."""
+    found = []
+    for f in (other, eager):
+        given = leaves(inputs, wrt)
+        outputs = [o for o in tree_leaves(f(*given)) if o.is_floating_point()]
+        total = sum(((o * o).sum() for o in outputs), torch.zeros((), dtype=torch.float64))
+        grads = torch.autograd.grad(total, [given[n] for n in wrt], allow_unused=True) if total.requires_grad else ()
+        found.append((outputs, list(grads)))
+    first, second = found
+    same("outputs and gradients", first, second)
+
+
+def odd_upstreams(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+    """Upstreams that are expanded, strided or zero, and outputs that do not reach the loss."""
+    plain = gradients(op, inputs, upstreams, wrt)
+    same("strided upstreams", gradients(op, inputs, [strided(u) for u in upstreams], wrt), plain)
+    ones = [u.new_ones(()).expand(u.shape) for u in upstreams]
+    same("expanded upstreams", gradients(op, inputs, ones, wrt), gradients(op, inputs, [u.clone() for u in ones], wrt))
+    for g in gradients(op, inputs, [torch.zeros_like(u) for u in upstreams], wrt):
+        require(g is None or not g.any(), "upstreams of zeros give a gradient that is not zero")
+    for n in range(len(upstreams)) if len(upstreams) > 1 else ():
+        some = [None if k == n else u for k, u in enumerate(upstreams)]
+        zeros = [torch.zeros_like(u) if k == n else u for k, u in enumerate(upstreams)]
+        found = zip(wrt, gradients(op, inputs, some, wrt), strict=True)
+        missing = [torch.zeros_like(inputs[w]) if g is None else g for w, g in found]
+        same("an output that does not reach the loss", missing, gradients(op, inputs, zeros, wrt))
+
+
+def odd_inputs(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+    """Strided inputs give the same; inputs are left as they are; only what is asked for is given."""
+    before = [x.clone() for x in inputs]
+    with torch.no_grad():
+        op.outputs(*inputs)
+    plain = gradients(op, inputs, upstreams, wrt)
+    require(all(torch.equal(a, b) for a, b in zip(before, inputs, strict=True)), "an input was modified")
+    given = [strided(x).requires_grad_() if n in wrt else strided(x) for n, x in enumerate(inputs)]
+    outputs = op.outputs(*given)
+    same("strided inputs", outputs, op.outputs(*inputs))
+    for n in wrt if len(wrt) > 1 else ():
+        (only,) = gradients(op, inputs, upstreams, (n,))
+        same("one gradient by itself", [only], [plain[wrt.index(n)]])
+
+
+def changed_in_place(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+    """An input that is changed in place after it was saved is noticed."""
+    for n, x in enumerate(inputs):
+        given = leaves(inputs, wrt)
+        values = tuple(g.clone() if k == n else g for k, g in enumerate(given))
+        outputs = [o for o in op.outputs(*values) if o.requires_grad]
+        want = [given[w] for w in wrt if w != n]
+        if not outputs or not want or not x.is_floating_point() or not x.numel():
+            continue
+        true = torch.autograd.grad(outputs, want, [torch.ones_like(o) for o in outputs], True, allow_unused=True)
+        with torch.no_grad():
+            values[n].mul_(2)
+        try:
+            now = torch.autograd.grad(outputs, want, [torch.ones_like(o) for o in outputs], allow_unused=True)
+        except RuntimeError as error:
+            require("inplace operation" in str(error), str(error))
+            continue
+        same("gradients after an input was changed in place", now, true)
+
+
+def twice(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+    """With ``retain_graph`` the backward runs again and gives the same."""
+    given = leaves(inputs, wrt)
+    pairs = [(o, u) for o, u in zip(op.outputs(*given), upstreams, strict=True) if o.requires_grad]
+    if pairs:
+        outputs, ups = zip(*pairs, strict=True)
+        want = [given[n] for n in wrt]
+        first = torch.autograd.grad(outputs, want, ups, retain_graph=True, allow_unused=True)
+        second = torch.autograd.grad(outputs, want, ups, retain_graph=True, allow_unused=True)
+        same("the backward for the second time", second, first)
+
+
+def under_autocast(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+    """Under autocast, mixed inputs work, and gradients have the dtypes of the inputs they belong to."""
+    for dtype in (torch.bfloat16, torch.float16):
+        narrow = [x.to(dtype if n % 2 else torch.float32) if x.is_floating_point() else x for n, x in enumerate(inputs)]
+        given = leaves(narrow, wrt)
+        with torch.autocast("cpu", dtype):
+            outputs = [o for o in op.outputs(*given) if o.requires_grad]
+        if not outputs:
+            continue
+        total = sum((o.float().square().sum() for o in outputs), torch.zeros(()))
+        found = torch.autograd.grad(total, [given[n] for n in wrt], allow_unused=True)
+        for n, g in zip(wrt, found, strict=True):
+            require(g is None or g.dtype == given[n].dtype, f"under autocast a gradient is {g.dtype}")
+        require(all(o.dtype in (dtype, torch.float32) for o in outputs), "under autocast an output is neither")
+
+
+BEHAVIOURS = (odd_upstreams, odd_inputs, changed_in_place, twice, under_autocast)
+"""What every op has to stand, whatever kind of op it is."""

@@ -1,0 +1,157 @@
+"""The checks of emitted ops: what PyTorch expects of an op of its own. One row for each kind of op.
+
+Every check is a function of an emitted op, its inputs and its upstreams that raises ``AssertionError``, or what torch
+raises, where something is wrong. A new one is a function and an entry of :data:`CHECKS`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from symderive.check import ops_behaviour, sizes
+from symderive.check.cells import Cell, draw
+from symderive.check.kinds.gradcheck import STEP
+from symderive.check.ops_emitted import KINDS, EmittedOp, emitted
+from symderive.check.results import CheckResult
+from symderive.check.subject import Subject
+from symderive.spec.syntax import BATCH
+
+
+@dataclass(frozen=True)
+class Point:
+    """Inputs away from kinks, upstreams, and which inputs are differentiated. ``other`` are inputs of other sizes."""
+
+    inputs: tuple[Tensor, ...]
+    upstreams: tuple[Tensor, ...]
+    wrt: tuple[int, ...]
+    other: tuple[Tensor, ...] = ()
+
+    def leaves(self) -> tuple[Tensor, ...]:
+        """Fresh copies of the inputs that record gradients."""
+        return tuple(x.clone().requires_grad_() if n in self.wrt else x.clone() for n, x in enumerate(self.inputs))
+
+
+NO_BATCHES = "Batching rule not implemented"
+"""What torch says where its older ``vmap``, which batched gradients use, lacks an operation (``einsum``)."""
+
+Check = Callable[[EmittedOp, Point], None]
+
+
+def gradgradcheck(op: EmittedOp, point: Point) -> None:
+    """Second derivatives against differences of the first ones, reverse over reverse and forward over reverse."""
+    if any(o.requires_grad for o in op.outputs(*point.leaves())):
+        for batched in (True, False):
+            try:
+                torch.autograd.gradcheck(op.function, point.leaves(), check_batched_grad=batched)
+                torch.autograd.gradgradcheck(
+                    op.function, point.leaves(), check_fwd_over_rev=True, check_batched_grad=batched
+                )
+            except RuntimeError as error:
+                if not batched or NO_BATCHES not in str(error):
+                    raise
+            else:
+                return
+
+
+def jvp(op: EmittedOp, point: Point) -> None:
+    """Tangents against differences; ``torch.func`` in every order; forward over forward raises."""
+    if not any(o.requires_grad for o in op.outputs(*point.leaves())):
+        return
+    torch.autograd.gradcheck(
+        op.function, point.leaves(), check_forward_ad=True, check_backward_ad=False, check_batched_grad=False
+    )
+    ops_behaviour.transforms(op, point.inputs, point.wrt)
+
+
+def vmap(op: EmittedOp, point: Point) -> None:
+    """A batch at once against one entry at a time: outputs and gradients, each input batched or not."""
+    ops_behaviour.batches(op, point.inputs, point.wrt)
+
+
+def opcheck(op: EmittedOp, point: Point) -> None:
+    """``torch.library.opcheck`` with several inputs, and how the op behaves in a training run."""
+    if op.op is not None:
+        for inputs in (point.inputs, point.leaves(), tuple(map(ops_behaviour.strided, point.inputs))):
+            torch.library.opcheck(op.op, inputs)
+    for behaves in ops_behaviour.BEHAVIOURS:
+        behaves(op, point.inputs, point.upstreams, point.wrt)
+
+
+def compiles(op: EmittedOp, point: Point) -> None:
+    """``torch.compile`` with dynamic shapes against eager, at two sizes; a custom op without a graph break."""
+    torch._dynamo.reset()
+    compiled = torch.compile(op.function, fullgraph=op.op is not None, dynamic=True)
+    for inputs in (point.inputs, point.other):
+        if inputs:
+            ops_behaviour.same_results(op.function, compiled, inputs, point.wrt)
+
+
+CHECKS: dict[str, Check] = {
+    "gradgradcheck": gradgradcheck,
+    "jvp": jvp,
+    "vmap": vmap,
+    "opcheck": opcheck,
+    "compile": compiles,
+}
+"""The kinds of check, in the order in which they run."""
+
+
+def check_kind(name: str) -> Callable[[Subject, Cell], Iterator[CheckResult]]:
+    """The check of that kind, for the matrix."""
+
+    def run(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
+        if not subject.emitted:
+            yield cell.result("emitted ops", "skip", "checks emitted ops, not one's own")
+            return
+        if name == "compile" and not (shutil.which("c++") or shutil.which("g++")):
+            yield cell.result("emitted ops", "skip", "torch.compile needs a C++ compiler, and there is none")
+            return
+        point = _point(subject, cell)
+        if isinstance(point, str):
+            yield cell.result("emitted ops", "skip", point)
+            return
+        for kind in KINDS:
+            yield judged(cell, kind, CHECKS[name], emitted(subject, kind), point)
+
+    return run
+
+
+def judged(cell: Cell, target: str, check: Check, op: EmittedOp, point: Point) -> CheckResult:
+    """The row of one check of one op; whatever the op raises is a failure."""
+    try:
+        with warnings.catch_warnings(), torch.enable_grad():
+            warnings.simplefilter("ignore")
+            check(op, point)
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return cell.result(target, "fail", f"{type(error).__name__}: {' '.join(lines)[:400]}")
+    return cell.result(target, "pass", next(iter((check.__doc__ or "").splitlines()), ""))
+
+
+def _point(subject: Subject, cell: Cell) -> Point | str:
+    """A smooth point at the cell's sizes, or why there is none."""
+    case = draw(subject, cell)
+    if case is None:
+        return "no inputs were found at which the forward is finite"
+    touched = subject.bounds(case.all, cell.sizes, "float64", errors=STEP).touched
+    if touched:
+        return f"no point was found from which a small step crosses no kink ({', '.join(dict.fromkeys(touched))})"
+    wrt = tuple(n for n, i in enumerate(subject.spec.inputs) if i.name in subject.spec.wrt)
+    inputs, upstreams = case.tensors(subject, "float64", cell.device)
+    return Point(tuple(inputs), tuple(upstreams), wrt, _other(subject, cell))
+
+
+def _other(subject: Subject, cell: Cell) -> tuple[Tensor, ...]:
+    """Inputs of other sizes, with as many batch axes."""
+    square = sizes.square(subject.spec)
+    if square is None or cell.check != "compile":
+        return ()
+    batch = {BATCH: cell.sizes[BATCH]} if BATCH in cell.sizes else {}
+    case = draw(subject, replace(cell, sizes=square | batch))
+    return () if case is None else tuple(case.tensors(subject, "float64", cell.device)[0])
