@@ -65,10 +65,10 @@ class Desk:
         pair = points.pair
         if self.outcome.sides is not None and self.outcome.point is not pair[0] and self.trial.at(pair[0]).holds:
             pair = points.partnered(self.outcome.point)
-        for _ in range(4):
+        for attempt in range(1, 5):
             if self.tells(pair[1]):
                 break
-            pair = points.partnered(pair[0])
+            pair = points.partnered(pair[0], attempt)
         return pair
 
     def tells(self, point: Point) -> bool:

@@ -34,7 +34,7 @@ from symderive.claims.trees import (
 from symderive.claims.world import gradient_names
 from symderive.record import record
 from symderive.spec import syntax
-from symderive.spec.functions import FUNCTIONS, NORMALISERS
+from symderive.spec.functions import FUNCTIONS, NORMALISERS, STRUCTURAL
 
 
 @record
@@ -454,7 +454,7 @@ def _heads(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
         if (
             (isinstance(above, syntax.Binder) and place[-1][0] == "body")
             or (isinstance(above, syntax.Binary) and above.op in ("+", "-"))
-            or (isinstance(above, syntax.Call) and above.function in ("where", *FUNCTIONS))
+            or (isinstance(above, syntax.Call) and above.function in (*STRUCTURAL, *FUNCTIONS))
         ):
             yield place, inner
 

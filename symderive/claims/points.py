@@ -201,11 +201,14 @@ class Points:
         """Two points of different sizes, with as many batch axes."""
         return self.partnered(self.main[0])
 
-    def partnered(self, first: Point) -> list[Point]:
-        """A point and another of different sizes, with as many batch axes."""
-        second = self.plan[1] if len(self.plan) > 1 else first.sizes
-        if syntax.BATCH in first.sizes:
-            second = {**second, syntax.BATCH: (3,) * len(first.sizes[syntax.BATCH])}  # type: ignore[arg-type]
+    def partnered(self, first: Point, attempt: int = 0) -> list[Point]:
+        """A point and another of sizes that all differ, with as many batch axes; other sizes at each attempt."""
+        own = first.sizes
+        options = [*self.plan[1:2], *self.plan[:1], *itertools.islice(self.chooser.different(), 60)]
+        fitting = [s for s in options if all(s[n] != own[n] for n in self.chooser.names)] or [own]
+        second = dict(fitting[(2 * attempt) % len(fitting)])
+        if syntax.BATCH in own:
+            second[syntax.BATCH] = (3,) * len(own[syntax.BATCH])  # type: ignore[arg-type]
         return [first, self.point(second)]
 
     @cached_property
