@@ -262,6 +262,7 @@ _CONV = ("input", "weight", "bias", "stride", "padding", "output_padding", "grou
 CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     **{name: (("input", *row.parameters[1:]), _row) for name, row in FUNCTIONS.items()},
     "gelu": (("input", "approximate"), _row),
+    "softplus": (("input", "threshold"), _row),  # a threshold says where to round, not what to compute
     **dict.fromkeys((*BIG, *WORDS), (("input", "dim", "keepdim"), _reduction)),
     **dict.fromkeys(ALONG, (("input", "dim"), _along)),
     **dict.fromkeys(PAIRS, (("input", "other"), _pair)),
