@@ -6,7 +6,7 @@ A new kind of check is a module under ``kinds`` and a row here.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from symderive.check import sizes as sizing
@@ -131,11 +131,19 @@ def _cells(spec: Spec, kind: Kind, sets: list[tuple[str, sizing.Sizes]], chosen:
             status = "fail" if device in chosen.required else "skip"
             yield _instead(kind, "", device, reason if status == "skip" else f"required, but {reason}", status)
             continue
-        for label, sizes in sets:
-            if label not in labels:
-                continue
+        for sizes in _distinct(s for label, s in sets if label in labels):
+            label = next(name for name, s in sets if name in labels and s == sizes)
             for dtype in dtypes:
                 yield _cell(spec, kind, Cell(kind.name, dtype, device, sizes, label, seed), chosen)
+
+
+def _distinct(sets: Iterable[sizing.Sizes]) -> list[sizing.Sizes]:
+    """The sizes, each once."""
+    found: list[sizing.Sizes] = []
+    for sizes in sets:
+        if sizes not in found:
+            found.append(sizes)
+    return found
 
 
 def _cell(spec: Spec, kind: Kind, cell: Cell, chosen: Options) -> Planned:
@@ -153,7 +161,7 @@ def _instead(kind: Kind, dtype: str, device: str, reason: str, status: str = "sk
 
 
 def size_sets(spec: Spec, chosen: Options) -> list[tuple[str, sizing.Sizes]]:
-    """The sizes to check at, with their labels; no two are the same."""
+    """The sizes to check at, with their labels; tiny ones, and the author's, may be the same as others."""
     found: list[tuple[str, sizing.Sizes]] = []
     batched = sizing.has_batch(spec)
 
@@ -178,5 +186,5 @@ def size_sets(spec: Spec, chosen: Options) -> list[tuple[str, sizing.Sizes]]:
     for case in spec.cases:
         add("case", {k: tuple(v) if isinstance(v, tuple | list) else v for k, v in case.items()})
     if author is not None and all(label != "author" for label, _ in found):
-        found = [("author" if sizes == author else label, sizes) for label, sizes in found]
+        found.append(("author", author))
     return found

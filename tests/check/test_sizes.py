@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from symderive.check import sizes
-from symderive.check.matrix import Options, size_sets
+from symderive.check.matrix import Options, plan, size_sets
 from symderive.errors import SpecError
 from symderive.spec import load, loads
 
@@ -73,3 +73,14 @@ def test_the_authors_sizes_can_be_replaced():
         sizes.author(spec, {"Q": 1})
     with pytest.raises(SpecError, match="a range would be empty"):
         sizes.author(spec, {"T": 2})
+
+
+def test_every_kind_of_check_runs_at_authors_sizes_that_are_as_small_as_those_drawn():
+    spec = loads("name: op\nsizes: {N: 3, K: 4}\ninputs: {x: [N, K]}\nforward: |\n  y[n] = sum[k](x[n, k]**2)\n")
+    assert sizes.author(spec) == sizes.small(spec)
+    for quick in (False, True):
+        planned = plan(spec, Options(quick=quick))
+        run = {p.kind.name for p in planned if p.instead is None and p.cell.device == "cpu"}
+        assert {"oracle", "autograd", "gradcheck", "stability", "layout"} <= run
+        cells = [p.cell for p in planned if p.instead is None]
+        assert len(cells) == len({(c.check, c.dtype, c.device, str(c.sizes)) for c in cells})

@@ -136,7 +136,7 @@ def _at_sizes(subject: Subject, cell: Cell, target: str) -> CheckResult:
     try:
         return _compared(subject, cell, target)
     except OpError as error:
-        refusal = _refusal(subject, cell)
+        refusal = _refusal(subject, cell) or _empty_axis(error)
         return cell.result(target, "skip" if refusal else "fail", refusal or str(error))
     except Exception as error:
         return cell.result(target, "fail", fault(error))
@@ -155,6 +155,11 @@ def _refusal(subject: Subject, cell: Cell) -> str:
     except (OpError, SymderiveError) as error:
         return f"PyTorch's own op does not take this size: {error}"
     return ""
+
+
+def _empty_axis(error: OpError) -> str:
+    """What is to be said where PyTorch takes no maximum of nothing, whichever op it is that asks for it."""
+    return f"PyTorch takes no maximum of an empty axis: {error}" if "to have non-zero size" in str(error) else ""
 
 
 def _compared(subject: Subject, cell: Cell, target: str) -> CheckResult:
