@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from sympy import Expr, Integer, Mul, S, Symbol, expand, floor
+from sympy import Expr, Integer, Max, Min, Mul, S, Symbol, expand, floor
 
 from symderive.errors import InternalError
 from symderive.spec.sizes import BATCH_SIZE
@@ -37,13 +37,19 @@ def same_size(a: Expr, b: Expr) -> bool:
     symbols = sorted(a.free_symbols | b.free_symbols, key=str)
     if not symbols:
         return False
+    if (a - b).has(Max, Min) and not _same_where_small(a, b, symbols):
+        return False
     return all(
-        same_value(
-            a, b, {s: Integer(_PROBES[(n + shift) % len(_PROBES)] + 2 * shift * n) for n, s in enumerate(order)}
-        )
+        same_value(a, b, {s: Integer(_PROBES[(n + shift) % len(_PROBES)] + 2 * shift * n) for n, s in enumerate(order)})
         for shift in range(8)
         for order in (symbols, symbols[::-1])  # a max(0, A - B) shows itself in one order only
     )
+
+
+def _same_where_small(a: Expr, b: Expr, symbols: Sequence[Expr]) -> bool:
+    """Whether two size expressions agree where one size is 1, 2 or 3: max(0, R - 2) is not R - 2 at R = 1."""
+    large = {s: Integer(_PROBES[n % len(_PROBES)]) for n, s in enumerate(symbols)}
+    return all(same_value(a, b, {**large, s: Integer(n)}) for s in symbols for n in (1, 2, 3))
 
 
 def same_value(a: Expr, b: Expr, values: dict[Expr, Integer]) -> bool:

@@ -171,3 +171,5 @@ def test_sizes_that_agree_only_where_one_is_larger_are_not_the_same():
     assert not same_size(Max(0, a - b - 3) + b + 3, a)
     assert not same_size(Max(0, b - a - 3) + a + 3, b)
     assert same_size(Max(a, b), Max(b, a))
+    assert not same_size(Max(0, b - 2) + a + 1, a + b - 1)
+    assert same_size(Max(0, b - 1) + a, a + b - 1)

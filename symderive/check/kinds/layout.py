@@ -157,9 +157,13 @@ def _refusal(subject: Subject, cell: Cell) -> str:
     return ""
 
 
+_REFUSALS = ("to have non-zero size", "kernel size should be greater than zero", "greater than actual input size")
+"""What PyTorch says where it takes no maximum, or no convolution, of nothing or by nothing."""
+
+
 def _empty_axis(error: OpError) -> str:
-    """What is to be said where PyTorch takes no maximum of nothing, whichever op it is that asks for it."""
-    return f"PyTorch takes no maximum of an empty axis: {error}" if "to have non-zero size" in str(error) else ""
+    """What is to be said where PyTorch refuses something empty, whichever op it is that asks for it."""
+    return f"PyTorch does not take this size: {error}" if any(r in str(error) for r in _REFUSALS) else ""
 
 
 def _compared(subject: Subject, cell: Cell, target: str) -> CheckResult:
