@@ -81,4 +81,4 @@ if __name__ == "__main__":
     chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else CASES
     text = report(chosen)
     (HERE / "REPORT.md").write_text(text, encoding="utf-8")
-    print(text.splitlines()[9])
+    print(next(line for line in text.splitlines() if " claims: " in line))

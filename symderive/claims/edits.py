@@ -76,7 +76,8 @@ def _at(node: syntax.Node, kinds: type | tuple[type, ...]) -> Iterator[tuple[Pla
 
 def transposes(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """An operand transposed, or two indices of an access swapped."""
-    for place, inner in places(node):
+    products = [(p, n) for p, n in places(node) if isinstance(n, syntax.Binary)]
+    for place, inner in [*((p, n) for p, n in places(node) if not isinstance(n, syntax.Binary)), *products]:
         text = desk.text(inner)
         for new in _transposed(desk, inner, place, node):
             yield Edit("transpose", put(node, place, new), f"{text} should be {desk.text(new)}.")
@@ -161,7 +162,8 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if not isinstance(inner, syntax.Method | syntax.Call) or _called(inner) not in _REDUCING:
             continue
         skip = 0 if isinstance(inner, syntax.Method) else 1
-        for other in range(-3, 3):
+        near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [-1, -2, -3, 0, 1, 2]
+        for other in near:
             for position in range(skip, len(inner.arguments)):
                 arguments = list(inner.arguments)
                 arguments[position] = axis(other)

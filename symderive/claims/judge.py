@@ -52,6 +52,10 @@ class Outcome:
         return self.error is None and self.wrong is None and self.undefined is None
 
 
+_FAULTS = (SymderiveError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
+"""What may go wrong in arithmetic that no one has tried: the claim is then not judged, and never passes."""
+
+
 class Court:
     """The lines of one block of claims, judged one after the other."""
 
@@ -123,7 +127,7 @@ class Court:
         try:
             self.needs(line.statement.sides[0])
             self.bench(self.points.main[0]).define(line)
-        except NotJudged as reason:
+        except (NotJudged, *_FAULTS) as reason:
             self.broken[line.name] = line.number
             yield ClaimResult(line.number, line.text, line.name, None, detail=_sentence(str(reason)))
             return
@@ -153,7 +157,7 @@ class Court:
             verdict, diagnosis, detail = Trial(self, line, node).verdict()
         except NotJudged as reason:
             return replace(result, detail=_sentence(str(reason)))
-        except (SymderiveError, RecursionError, MemoryError) as error:
+        except _FAULTS as error:
             return replace(result, detail=_sentence(f"this cannot be judged: {error}"))
         return replace(result, verdict=verdict, diagnosis=diagnosis, detail=detail)
 

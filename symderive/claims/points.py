@@ -18,6 +18,7 @@ from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.kinks import nearest
 from symderive.check.numbers import Domain
+from symderive.claims.lines import NotJudged
 from symderive.claims.world import Sizes, World, random_upstreams
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
@@ -26,6 +27,7 @@ from symderive.spec.sizes import BATCH_SIZE
 POOL = (2, 3, 5, 4, 7, 6, 9, 8, 11, 10, 13)
 SQUARES = (3, 4, 2, 5, 6, 8)
 BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
+TOO_MUCH_WORK = 60_000
 MOST_WORK = 800
 """Multiplications of one forward that are still cheap; larger sizes are left out."""
 
@@ -181,7 +183,13 @@ class Points:
 
     @cached_property
     def main(self) -> list[Point]:
-        """Points that decide a verdict: several sizes, and at the first ones every side of every kink."""
+        """Points that decide a verdict: several sizes, and at the first ones every side of every kink.
+
+        Raises :class:`NotJudged` where even the smallest sizes are too large for exact arithmetic.
+        """
+        work = self.chooser.work(self.plan[0])
+        if work > TOO_MUCH_WORK:
+            raise NotJudged(f"the forward takes {work} multiplications at the smallest sizes, too many to be exact")
         found = [self.point(sizes) for sizes in self.plan]
         sides = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
         found += [self.complete(self.plan[0], p, "a side of a kink") for p in sides.points[:6]]

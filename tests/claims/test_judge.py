@@ -274,3 +274,11 @@ def test_torch_is_not_imported_and_a_claim_is_quick():
     start = time.thread_time()
     judge_text(spec, "dz = y * dy")
     assert time.thread_time() - start < 1.5
+
+
+def test_what_is_too_large_is_not_judged():
+    text = "name: large\ninputs:\n  x: [300, 300]\nforward: |\n  L = sum[i, j](x[i, j]**2)\n"
+    (result,) = judge_text(specs.loads(text), "dx = 2 * x")
+    assert result.verdict is None
+    assert not result.ok
+    assert "too many" in result.detail
