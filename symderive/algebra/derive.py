@@ -208,7 +208,11 @@ class Told:
 
     def statement(self, tensor: str) -> syntax.Statement:
         """Its equation as syntax."""
-        return statement(self.equations[tensor], self.letters)
+        return self.write(self.equations[tensor])
+
+    def write(self, equation: Equation) -> syntax.Statement:
+        """Any equation as syntax."""
+        return statement(equation, self.letters)
 
     def steps(self, tensor: str) -> tuple[Step, ...]:
         """The steps that lead to its equation."""

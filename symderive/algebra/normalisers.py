@@ -1,8 +1,8 @@
 """A softmax that the backward needs and whose normaliser the forward has computed is not computed twice.
 
 A cross-entropy computes ``logsumexp z`` and its gradient ``softmax z``. The forward then computes
-``log_p = log_softmax z`` instead, reads its own entries from it and saves it in place of z; the softmax is
-``exp(log_p)``.
+``logp = log_softmax z`` instead, reads its own entries from it and saves it in place of z; the softmax is
+``exp(logp)``.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def share_normalisers(forward: Program, backward: Program, names: Names, taken: 
     for candidate in _candidates(forward, names, taken):
         equation = next((e for e in forward.equations if _same(e, candidate)), candidate)
         value = Access(equation.tensor, *equation.indices)
-        log_p = Definition(frozenset(equation.indices), equation.right, value)
+        logp = Definition(frozenset(equation.indices), equation.right, value)
         p = Definition(frozenset(equation.indices), Exp(equation.right), Exp(value))
         shared = _rewritten(backward, p)
         after = _read(shared)
         if equation.tensor in after and not tensors(equation.right) & after:
             if equation not in forward.equations:
-                forward = _with(forward, equation, log_p)
+                forward = _with(forward, equation, logp)
             backward = shared
             taken = taken | {equation.tensor}
     return forward, backward
@@ -61,7 +61,7 @@ def _read(program: Program) -> set[str]:
 
 
 def _candidates(forward: Program, names: Names, taken: set[str]) -> Iterator[Equation]:
-    """``log_p = f - logsumexp f`` for every normaliser of the forward that spans the axes of one tensor."""
+    """``logp = f - logsumexp f`` for every normaliser of the forward that spans the axes of one tensor."""
     seen: set[Expr] = set()
     for equation in forward.equations:
         for normaliser in sorted(equation.right.atoms(LogSumExp), key=str):
@@ -88,7 +88,7 @@ def _log_softmax(normaliser: LogSumExp, names: Names) -> tuple[tuple[Index, ...]
 
 
 def _free_name(taken: set[str]) -> str:
-    return next(n for n in ("log_p", *(f"log_p{k}" for k in range(2, 99))) if n not in taken)
+    return next(n for n in ("logp", *(f"logp{k}" for k in range(2, 99))) if n not in taken)
 
 
 def _mentions(equation: Equation, candidate: Equation) -> bool:
@@ -111,6 +111,6 @@ def _rewritten(program: Program, definition: Definition) -> Program:
 
 
 def _negative(definition: Definition, node: Add) -> Expr | None:
-    """``logsumexp f - f_t = -log_p[t]``."""
+    """``logsumexp f - f_t = -logp[t]``."""
     found = definition.match(Add(*(-t for t in node.args)))
     return None if found is None else -found

@@ -143,8 +143,8 @@ forward: |
 def test_a_normaliser_is_computed_once():
     text = op("{z: [N, K], t: {shape: [N], index: K}}", ["L = mean[n](logsumexp[k](z[n, k]) - z[n, t[n]])"])
     derivation = derive(loads(text, name="op"))
-    assert derivation.saved == ("t", "log_p")
-    assert [e.tensor for e in derivation.forward.equations] == ["log_p", "L"]
+    assert derivation.saved == ("t", "logp")
+    assert [e.tensor for e in derivation.forward.equations] == ["logp", "L"]
 
 
 def test_a_division_by_what_can_underflow_is_never_made():
