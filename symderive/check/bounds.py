@@ -134,6 +134,12 @@ class Analyst:
             self.machine.arrays[f"<{name}>"] = array
         return np.asarray(self.machine.run(replace(node, **changes)), np.float64)  # type: ignore[type-var]
 
+    def integers(self, name: str, node: p.Node, u: Uncertain) -> p.Ref:
+        """A reference to integers; its name is its own, as what is run before it is read may hold some too."""
+        name = f"{name}{id(node)}"
+        self.machine.arrays[name] = u.value.astype(np.int64)
+        return p.Ref(name, node.shape, "integer")
+
 
 Rule = Callable[[Analyst, Any], Uncertain]
 
@@ -213,8 +219,7 @@ def _indices(a: Analyst, indices: tuple[p.Node | None, ...]) -> tuple[tuple[p.No
             refs.append(None)
             continue
         u = a.run(index)
-        a.machine.arrays[f"<index {n}>"] = u.value.astype(np.int64)
-        refs.append(p.Ref(f"<index {n}>", index.shape, "integer"))
+        refs.append(a.integers(f"<index {n}>", index, u))
         doubt = doubt | (u.error > 0)
     return tuple(refs), doubt
 
@@ -227,8 +232,7 @@ def _index_add(a: Analyst, node: p.IndexAdd) -> Uncertain:
 
 def _scatter_add(a: Analyst, node: p.ScatterAdd) -> Uncertain:
     index = a.run(node.index)
-    a.machine.arrays["<index>"] = index.value.astype(np.int64)
-    plain = replace(node, index=p.Ref("<index>", node.index.shape, "integer"), base=None)
+    plain = replace(node, index=a.integers("<index>", node.index, index), base=None)
     return _scattered(a, plain, node, bool((index.error > 0).any()))
 
 

@@ -138,3 +138,25 @@ def test_functions_move_no_more_than_their_bound(name):
         for s in np.linspace(-1, 1, 9):
             moved = np.abs(FUNCTIONS[name].compute(x + s * error) - result.value)
             assert (moved <= result.error * (1 + 1e-9)).all()
+
+
+def test_indices_of_a_sum_outlast_those_of_what_is_summed():
+    from symderive.algebra.derive import derive
+    from symderive.lower import lower
+    from symderive.spec import loads
+
+    spec = loads(
+        "name: op\nsizes: {N: 3, K: 4}\n"
+        "inputs: {x: [N, N], a: {shape: [K], index: N}, b: {shape: [K], index: N}}\n"
+        "forward: |\n  y[k] = x[a[k], b[k]]**2 * x[b[k], a[k]]\n"
+    )
+    rng = np.random.default_rng(0)
+    x, dy = rng.standard_normal((3, 3)), rng.standard_normal(4)
+    a, b = np.array([0, 1, 2, 0]), np.array([1, 1, 0, 2])
+    true = np.zeros((3, 3))
+    np.add.at(true, (a, b), dy * 2 * x[a, b] * x[b, a])
+    np.add.at(true, (b, a), dy * x[a, b] ** 2)
+    arrays = {"x": x, "a": a, "b": b, "dy": dy}
+    inputs = {n: Uncertain.exact(np.asarray(v, float)) for n, v in arrays.items()}
+    found = analyse(lower(derive(spec).backward), inputs, "float64", {"N": 3, "K": 4}).tensors["dx"]
+    assert np.allclose(found.value, true, rtol=1e-12)
