@@ -25,6 +25,8 @@ class GuardedWriter(Writer):
     """The name of the condition of each output; empty where all are always wanted."""
     fresh: frozenset[str] = frozenset()
     """Assignments that must not be a view of an input: they are copied where they would be."""
+    owned: frozenset[str] = frozenset()
+    """Results of a Function's forward: forward mode wants a view among them laid out as its tangent is."""
 
     def lines(self) -> list[str]:
         """The lines of all assignments, those under one condition together."""
@@ -48,6 +50,8 @@ class GuardedWriter(Writer):
             lines = list(self._assignment(part))
             if part.name in self.fresh and may_alias(part.value):
                 lines.append(f"{self.printer.name(part.name)} = {self.printer.name(part.name)}.clone()")
+            elif part.name in self.owned and isinstance(part.value, p.Permute | p.Slice | p.ConvWeight):
+                lines.append(f"{self.printer.name(part.name)} = {self.printer.name(part.name)}.contiguous()")
             yield from lines
 
     def _condition(self, outputs: set[str]) -> str:
@@ -87,15 +91,17 @@ class Kernel:
         *,
         flags: Mapping[str, str] | None = None,
         fresh: bool = False,
+        returned: bool = False,
     ) -> None:
         self.plan, self.names, self.flags = plan, names, dict(flags or {})
         if len(optional) == 1:
             given, optional = (*given, *optional), ()
         self.optional = tuple(optional)
         outputs = frozenset(plan.outputs if fresh else ())
+        owned = frozenset(plan.outputs if returned else ())
         first = [r.name for r in (*given, *optional) if r.kind == "real"]
         self.body = GuardedBody(
-            plan, {r.name: r.shape for r in given}, names, first[:1], flags=self.flags, fresh=outputs
+            plan, {r.name: r.shape for r in given}, names, first[:1], flags=self.flags, fresh=outputs, owned=owned
         )
         self.zeros = self._zeros(given)
         self.sizes = self.body.missing()
@@ -171,9 +177,10 @@ class GuardedBody(Body):
         *,
         flags: Mapping[str, str],
         fresh: frozenset[str],
+        owned: frozenset[str],
     ) -> None:
         self.flags = flags if len(flags) > 1 else {}
-        self.fresh = fresh
+        self.fresh, self.owned = fresh, owned
         super().__init__(plan, tensors, names, TorchPrinter, like)
 
     def write(self, plan: p.Plan, taken: Iterable[str]) -> list[str]:
@@ -181,7 +188,7 @@ class GuardedBody(Body):
         from symderive.emit.share import Namer
 
         indent = 8 if self.flags else 4
-        return GuardedWriter(plan, self.printer, Namer(taken), indent, self.flags, self.fresh).lines()
+        return GuardedWriter(plan, self.printer, Namer(taken), indent, self.flags, self.fresh, self.owned).lines()
 
     def lines(self, also: Iterable[Symbol] = ()) -> list[str]:
         """The lines that read sizes."""

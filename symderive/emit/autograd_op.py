@@ -64,7 +64,7 @@ class KernelSet:
         op, plans = self.op, self.plans
         forward, through = plans["forward"], plans["through"]
         assert forward is not None
-        self.forward = Kernel(forward, self.names, forward.inputs, fresh=fresh)
+        self.forward = Kernel(forward, self.names, forward.inputs, fresh=fresh, returned=True)
         flags = {f"d{w}": f"needs_{w}" for w in op.spec.wrt}
         self.backward = self._kernel("backward", (*self.saved, *self.upstreams), (), flags)
         self.through = None
@@ -85,7 +85,7 @@ class KernelSet:
     ) -> Kernel:
         plan = self.plans[key]
         assert plan is not None
-        return Kernel(plan, self.names, given, optional, flags=flags)
+        return Kernel(plan, self.names, given, optional, flags=flags, returned=key == "backward")
 
     def _given(self, key: str, names: Iterable[str]) -> tuple[p.Ref, ...]:
         """The inputs of these names, in this order."""

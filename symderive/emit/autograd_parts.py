@@ -43,12 +43,12 @@ _autograd = torch._library.autograd.make_autograd_impl(_op._opoverload, _op)
 def _without_forward_mode(keyset: Any, *inputs: Tensor) -> Any:
     """Raises in forward mode, where an op of torch.library would lose the tangents."""
     forward_ad = torch.autograd.forward_ad
-    if forward_ad._is_fwd_grad_enabled():
-        if any(forward_ad.unpack_dual(x).tangent is not None for x in inputs):
-            raise RuntimeError(
-                "{address} has no forward mode: "
-                "call the function {name} instead"
-            )
+    moving = (x for x in inputs if forward_ad.unpack_dual(x).tangent is not None)
+    if forward_ad._is_fwd_grad_enabled() and any(True for _ in moving):
+        raise RuntimeError(
+            "{address} has no forward mode: "
+            "call the function {name} instead"
+        )
     return _autograd(keyset, *inputs)
 
 
