@@ -654,6 +654,71 @@ def _fitted(
         yield substitute(argument, {i: syntax.Name(c) for i, c in zip(loose, chosen, strict=True)})
 
 
+_SWAPS = {
+    "softmax": ("log_softmax", "exp"),
+    "log_softmax": ("softmax",),
+    "exp": ("softmax", "log"),
+    "log": ("exp",),
+    "sin": ("cos",),
+    "cos": ("sin",),
+    "sigmoid": ("tanh", "logsigmoid"),
+    "tanh": ("sigmoid",),
+    "sqrt": ("rsqrt", "square"),
+    "rsqrt": ("sqrt",),
+    "relu": ("sign", "abs"),
+    "abs": ("sign",),
+    "sign": ("abs",),
+}
+
+
+def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another function of the same argument, or none."""
+    free = free_names(desk.line.indices or ())
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binder) and inner.op in NORMALISERS:
+            for other in _SWAPS[inner.op]:
+                if other in NORMALISERS:
+                    words = f"{inner.op} should be {other}."
+                    yield Edit("wrong_operand", put(node, place, replace(inner, op=other)), words)
+        elif isinstance(inner, syntax.Call) and inner.arguments and inner.function in (*_SWAPS, *FUNCTIONS):
+            for new in _other_functions(inner, free, array=desk.line.indices is None):
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _other_functions(call: syntax.Call, free: Sequence[str], *, array: bool) -> Iterator[syntax.Node]:
+    for other in _SWAPS.get(call.function, ()):
+        if other in FUNCTIONS:
+            yield syntax.Call(other, call.arguments[:1])
+        elif array:
+            yield syntax.Call(other, (call.arguments[0], *(call.arguments[1:] or (number(-1),))))
+        else:
+            yield from (syntax.Binder(other, (i,), None, call.arguments[0]) for i in free)
+    if call.function in FUNCTIONS:
+        yield call.arguments[0]
+
+
+def shifted(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A reduction or a normaliser that runs over the wrong axis of a tensor."""
+    if desk.line.indices is None:
+        return
+    free = [i for i in free_names(desk.line.indices) if i != syntax.BATCH]
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binder) and inner.op in NORMALISERS:
+            for other in free:
+                words = f"{inner.op} runs over {', '.join(inner.indices)}, and should run over {other}."
+                yield Edit("wrong_index", put(node, place, replace(inner, indices=(other,))), words)
+        elif isinstance(inner, syntax.Access) and len(inner.indices) > 1:
+            for p, q in itertools.permutations(range(len(inner.indices)), 2):
+                for other in free:
+                    moved = list(inner.indices)
+                    moved[p], moved[q] = syntax.Name(other), inner.indices[p]
+                    if not any(isinstance(i, syntax.Batch) for i in inner.indices):
+                        new = replace(inner, indices=tuple(moved))
+                        words = f"{desk.text(inner)} should be {desk.text(new)}: the axes are mixed up."
+                        yield Edit("wrong_index", put(node, place, new), words)
+
+
 def comparisons(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A comparison the wrong way round, or one that takes in its border or does not; swapped branches."""
     turns = {"<": (">", "<="), ">": ("<", ">="), "<=": (">=", "<"), ">=": ("<=", ">"), "==": ("!=",), "!=": ("==",)}
@@ -671,6 +736,6 @@ def comparisons(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 FAMILIES: tuple[Family, ...] = (
     dims, transposes, means, rebound, indices, sums_dropped, sums_added, axes_added, terms_dropped, operands, hot,
-    signs, factors_dropped, powers, comparisons, brackets, upstreams, numbers, factors_added, terms_added, arguments,
+    shifted, functions, signs, factors_dropped, powers, comparisons, brackets, upstreams, numbers, factors_added, terms_added, arguments,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -214,6 +214,8 @@ class Points:
         own = first.sizes
         options = [*self.plan[1:2], *self.plan[:1], *itertools.islice(self.chooser.different(), 60)]
         fitting = [s for s in options if all(s[n] != own[n] for n in self.chooser.names)] or [own]
+        names = self.chooser.names  # and another product, which tells 1 / (N * J) from a number
+        fitting.sort(key=lambda s: math.prod(s[n] for n in names) == math.prod(own[n] for n in names))  # type: ignore[misc]
         second = dict(fitting[(2 * attempt) % len(fitting)])
         if syntax.BATCH in own:
             second[syntax.BATCH] = (3,) * len(own[syntax.BATCH])  # type: ignore[arg-type]

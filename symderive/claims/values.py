@@ -59,8 +59,8 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim") -> tuple[st
     """The kind and the sentence for a missing or superfluous factor."""
     text = desk.text(ratio.node)
     if ratio.sized and ratio.number in (1, -1):
-        name, power = ratio.powers[0]
-        if power < 0:
+        name = " * ".join(n for n, _ in ratio.powers)
+        if ratio.powers[0][1] < 0:
             sentence = f"A mean over {name} entries is taken, but {where} sums: divide by {name}."
         else:
             sentence = f"{_upper(where)} takes a mean over {name} entries where a sum is meant: multiply by {name}."
