@@ -213,7 +213,7 @@ def _dropped_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synt
 
 
 def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    from symderive.claims.edits import alike, with_tensor
+    from symderive.claims.edit_tools import alike, with_tensor
 
     tensors = desk.benches[0].tensors
     for place, inner in places(right):

@@ -1,0 +1,181 @@
+"""What the changes of claims share: a change, and what stands at a place of a claim or could stand there."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from symderive.claims.bench import free_names
+from symderive.claims.desk import Desk
+from symderive.claims.lines import names_in
+from symderive.claims.trees import (
+    Place,
+    binders_above,
+    get,
+    places,
+)
+from symderive.claims.world import gradient_names
+from symderive.record import record
+from symderive.spec import syntax
+from symderive.spec.functions import FUNCTIONS, STRUCTURAL
+
+
+@record
+class Edit:
+    """A changed claim, the kind of mistake that the change mends, and words for it."""
+
+    kind: str
+    node: syntax.Node
+    words: str
+
+
+Family = Callable[[Desk, syntax.Node], Iterator[Edit]]
+
+
+def at(node: syntax.Node, kinds: type | tuple[type, ...]) -> Iterator[tuple[Place, syntax.Node]]:
+    """The nodes of some kinds, with their places."""
+    for place, inner in places(node):
+        if isinstance(inner, kinds):
+            yield place, inner
+
+
+def under_transpose(root: syntax.Node, place: Place) -> bool:
+    """Whether a place is under an attribute such as ``.T``."""
+    return bool(place) and isinstance(get(root, place[:-1]), syntax.Attribute)
+
+
+def rank(desk: Desk, name: str) -> int:
+    """The number of axes of a tensor, -1 where there is none of that name."""
+    array = desk.benches[0].tensors.get(name)
+    return -1 if array is None else np.ndim(array)
+
+
+def called(node: syntax.Method | syntax.Call) -> str:
+    """The name of a method or a function that is called."""
+    return node.name if isinstance(node, syntax.Method) else node.function
+
+
+def is_position(root: syntax.Node, place: Place) -> bool:
+    """Whether a place is inside an index position."""
+    return any(name == "indices" for name, _ in place)
+
+
+def index_names(desk: Desk, node: syntax.Node) -> list[str]:
+    """The names in an expression that can only be indices."""
+    bench = desk.benches[0]
+    known = {*bench.tensors, *bench.world.sizes, *bench.world.constants, "pi", "inf"}
+    names = dict.fromkeys(n.id for n in node.walk() if isinstance(n, syntax.Name) and n.id not in known)
+    if any(isinstance(n, syntax.Batch) for n in node.walk()):
+        names[syntax.BATCH] = None
+    return list(names)
+
+
+def with_tensor(node: syntax.Node, name: str) -> syntax.Node:
+    """An access, or a bare name, of another tensor."""
+    return replace(node, tensor=name) if isinstance(node, syntax.Access) else replace(node, id=name)  # type: ignore[call-arg]
+
+
+def alike(desk: Desk, name: str) -> list[str]:
+    """Tensors of the same rank, those of the same shape first; the gradient that is claimed is none."""
+    tensors = desk.benches[0].tensors
+    shape = np.shape(tensors[name])
+    taken = {desk.line.name, name, f"d{desk.line.tensor}", f"d{desk.line.tensor}_total"}
+    usable = [n for n in tensors if n not in taken and not n.startswith(("D:", "~")) and not doubled(desk, n)]
+    if not name.startswith("d"):  # a forward tensor is taken for an upstream, but hardly for another gradient
+        gradients = gradient_names(desk.spec)
+        usable = [n for n in usable if n not in gradients or gradients[n] in desk.spec.outputs]
+    same = [n for n in usable if np.shape(tensors[n]) == shape]
+    return same + [n for n in usable if np.ndim(tensors[n]) == len(shape) and n not in same]
+
+
+def doubled(desk: Desk, name: str) -> bool:
+    """Whether a name is just another one for a gradient."""
+    return name.endswith("_total") and name.removesuffix("_total") in desk.benches[0].tensors
+
+
+def takes_index(root: syntax.Node, place: Place) -> bool:
+    """Whether an index may stand at a place."""
+    above = get(root, place[:-1])
+    if isinstance(above, syntax.Access):
+        return True
+    return isinstance(above, syntax.Call) and above.function == "delta"
+
+
+def extent(desk: Desk, access: syntax.Access, position: int | None) -> int:
+    """The extent of an axis that an access reads."""
+    array = desk.benches[0].tensors.get(access.tensor)
+    shape = np.shape(array) if array is not None else ()
+    return shape[position] if position is not None and position < len(shape) else 0
+
+
+def products(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
+    """The chains of ``*`` and ``/``, outermost first."""
+    for place, inner in places(node):
+        if not (isinstance(inner, syntax.Binary) and inner.op in ("*", "/")):
+            continue
+        above = get(node, place[:-1]) if place else None
+        if not (isinstance(above, syntax.Binary) and above.op in ("*", "/") and place[-1][0] == "left"):
+            yield place, inner
+
+
+def heads(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
+    """Products, terms and bodies: where a factor can be missing."""
+    yield (), node
+    for place, inner in places(node):
+        if not place or is_position(node, place):
+            continue
+        above = get(node, place[:-1])
+        if (
+            (isinstance(above, syntax.Binder) and place[-1][0] == "body")
+            or (isinstance(above, syntax.Binary) and above.op in ("+", "-"))
+            or (isinstance(above, syntax.Call) and above.function in (*STRUCTURAL, *FUNCTIONS))
+        ):
+            yield place, inner
+
+
+def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
+    """The tensors that could stand as a factor or a term at a place, with indices at hand."""
+    tensors = desk.benches[0].tensors
+    usable = [n for n in tensors if not n.startswith(("D:", "~")) and not doubled(desk, n) and n != desk.line.name]
+    ids = {i.name for i in desk.spec.inputs if not i.is_real}
+    seen = names_in(root)
+    gradients = gradient_names(desk.spec)
+    ids |= {n for n, of in gradients.items() if of not in desk.spec.outputs and n not in seen}
+    usable = [n for n in usable if n not in ids]
+    if desk.line.indices is None:
+        for name in usable:
+            yield syntax.Name(name)
+            if np.ndim(tensors[name]) == 1:
+                yield syntax.Subscript(syntax.Name(name), (syntax.Slice(None, None, None), syntax.Keyword(None)))
+        return
+    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
+    if syntax.BATCH in scope:
+        scope.remove(syntax.BATCH)
+    for name in usable:
+        shape = desk.spec.shapes.get(name) or desk.spec.shapes.get(name[1:]) or ()
+        batched = bool(shape) and str(shape[0]) == syntax.BATCH
+        rank = np.ndim(tensors[name]) - (desk.benches[0].world.batch if batched else 0)
+        if rank > 3 or (batched and rank < 0):
+            continue
+        for chosen in itertools.permutations(scope, rank):
+            labels: list[syntax.Node] = [syntax.Name(i) for i in chosen]
+            if batched:
+                labels.insert(0, syntax.Batch())
+            yield syntax.Access(name, tuple(labels)) if labels else syntax.Name(name)
+
+
+def is_sum(node: syntax.Node) -> bool:
+    """Whether a node is a sum or a difference."""
+    return isinstance(node, syntax.Binary) and node.op in ("+", "-")
+
+
+def deltas(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
+    """The deltas of two indices at hand."""
+    if desk.line.indices is None:
+        return
+    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
+    for a, b in itertools.combinations([i for i in scope if i != syntax.BATCH], 2):
+        yield syntax.Call("delta", (syntax.Name(a), syntax.Name(b)))

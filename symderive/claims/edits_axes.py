@@ -1,0 +1,195 @@
+"""Changes of axes: transposes, sums and means, ``keepdim``, columns and rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+from symderive.claims.bench import free_names
+from symderive.claims.desk import Desk
+from symderive.claims.edit_tools import (
+    Edit,
+    at,
+    called,
+    index_names,
+    is_position,
+    rank,
+    under_transpose,
+)
+from symderive.claims.trees import (
+    Place,
+    axis,
+    bound_in,
+    get,
+    method,
+    places,
+    put,
+)
+from symderive.spec import syntax
+
+
+def transposes(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """An operand transposed, or two indices of an access swapped."""
+    products = [(p, n) for p, n in places(node) if isinstance(n, syntax.Binary)]
+    for place, inner in [*((p, n) for p, n in places(node) if not isinstance(n, syntax.Binary)), *products]:
+        text = desk.text(inner)
+        for new in _transposed(desk, inner, place, node):
+            yield Edit("transpose", put(node, place, new), f"{text} should be {desk.text(new)}.")
+
+
+def _transposed(desk: Desk, inner: syntax.Node, place: Place, root: syntax.Node) -> Iterator[syntax.Node]:
+    if isinstance(inner, syntax.Attribute) and inner.name in ("T", "mT"):
+        yield inner.value
+    elif isinstance(inner, syntax.Access) and len(inner.indices) >= 2:
+        for a, b in itertools.combinations(range(len(inner.indices)), 2):
+            swapped = list(inner.indices)
+            swapped[a], swapped[b] = swapped[b], swapped[a]
+            if isinstance(swapped[0], syntax.Batch) or not any(isinstance(i, syntax.Batch) for i in swapped):
+                yield replace(inner, indices=tuple(swapped))
+    elif isinstance(inner, syntax.Name) and rank(desk, inner.id) >= 2 and not under_transpose(root, place):
+        yield syntax.Attribute(inner, "T" if rank(desk, inner.id) == 2 else "mT")
+    elif isinstance(inner, syntax.Binary) and inner.op == "@":
+        yield replace(inner, left=inner.right, right=inner.left)
+        yield syntax.Attribute(inner, "T")
+    elif isinstance(inner, syntax.Call) and inner.function == "outer":
+        yield replace(inner, arguments=inner.arguments[::-1])
+    elif isinstance(inner, syntax.Subscript) and len(inner.items) == 2:
+        yield replace(inner, items=inner.items[::-1])
+    elif isinstance(inner, syntax.Method) and inner.name in ("inv", "inverse"):
+        yield syntax.Attribute(inner, "T")
+
+
+def means(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A mean for a sum or a sum for a mean, of one or of all."""
+    found = [
+        (p, n)
+        for p, n in places(node)
+        if (isinstance(n, syntax.Binder) and n.op in ("sum", "mean"))
+        or (isinstance(n, syntax.Method) and n.name in ("sum", "mean"))
+    ]
+    for place, inner in found:
+        yield Edit("mean_vs_sum", put(node, place, _other(inner)), f"{desk.text(inner)} should be a {_name(inner)}.")
+    if len(found) > 1:
+        changed = node
+        for place, _ in found:
+            changed = put(changed, place, _other(get(changed, place)))
+        yield Edit("mean_vs_sum", changed, f"Each {_this(found[0][1])} should be a {_name(found[0][1])}.")
+
+
+def _this(node: syntax.Node) -> str:
+    return node.op if isinstance(node, syntax.Binder) else node.name if isinstance(node, syntax.Method) else ""
+
+
+def _name(node: syntax.Node) -> str:
+    return "mean" if _this(node) == "sum" else "sum"
+
+
+def _other(node: syntax.Node) -> syntax.Node:
+    if isinstance(node, syntax.Binder):
+        return replace(node, op=_name(node))
+    assert isinstance(node, syntax.Method)
+    return replace(node, name=_name(node))
+
+
+_REDUCING = ("sum", "mean", "amax", "amin", "logsumexp", "softmax", "log_softmax", "prod")
+
+
+def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another axis, or ``keepdim`` where there is none, or none where there is one."""
+    for place, inner in places(node):
+        if not isinstance(inner, syntax.Method | syntax.Call) or called(inner) not in _REDUCING:
+            continue
+        skip = 0 if isinstance(inner, syntax.Method) else 1
+        near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [-1, -2, -3, 0, 1, 2]
+        for other in near:
+            for position in range(skip, len(inner.arguments)):
+                arguments = list(inner.arguments)
+                arguments[position] = axis(other)
+                new = replace(inner, arguments=tuple(arguments))
+                yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} runs over the wrong axis.")
+    toggled = node
+    count = 0
+    for place, inner in at(node, syntax.Method):
+        assert isinstance(inner, syntax.Method)
+        if inner.name not in _REDUCING[:5] or not inner.arguments:
+            continue
+        kept = any(k == "keepdim" for k, _ in inner.keywords)
+        new = method(inner.value, inner.name, *inner.arguments, keepdim=not kept)
+        what = "keeps an axis that should go" if kept else "needs keepdim=True"
+        yield Edit("shape", put(node, place, new), f"{desk.text(inner)} {what}.")
+        current = get(toggled, place)
+        assert isinstance(current, syntax.Method)
+        toggled = put(toggled, place, method(current.value, current.name, *current.arguments, keepdim=not kept))
+        count += 1
+    if count > 1:
+        yield Edit("shape", toggled, "The reductions need keepdim=True, or must not have it.")
+
+
+def axes_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A vector that must be a column or a row, or must not."""
+    new: syntax.Node
+    colon, none = syntax.Slice(None, None, None), syntax.Keyword(None)
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Subscript) and len(inner.items) == 2:
+            new = inner.value
+            yield Edit("shape", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+        elif isinstance(inner, syntax.Name) and rank(desk, inner.id) >= 1:
+            for items in ((colon, none), (none, colon), (syntax.Batch(), none)):
+                new = syntax.Subscript(inner, items)
+                words = f"{inner.id} needs an axis of its own: {desk.text(new)}."
+                yield Edit("shape", put(node, place, new), words)
+        elif isinstance(inner, syntax.Binary) and inner.op in ("@", "*"):
+            left = inner.left
+            right = inner.right.value if isinstance(inner.right, syntax.Attribute) else inner.right
+            new = syntax.Call("outer", (left, right))
+            words = f"{desk.text(inner)} is no outer product: .T does nothing to a vector. Write {desk.text(new)}."
+            yield Edit("shape", put(node, place, new), words)
+
+
+def sums_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A sum or a mean too many."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Method) and inner.name in ("sum", "mean"):
+            words = f"{desk.text(inner)} is a {inner.name} too many."
+            yield Edit("extra_sum", put(node, place, inner.value), words)
+        elif isinstance(inner, syntax.Binder) and inner.op in ("sum", "mean"):
+            for index in inner.indices:
+                rest = tuple(i for i in inner.indices if i != index)
+                new = replace(inner, indices=rest) if rest else inner.body
+                yield Edit("extra_sum", put(node, place, new), f"The {inner.op} over {index} is one too many.")
+
+
+def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A sum that is missing, of the whole or of a part."""
+    if desk.line.indices is None:
+        yield from _array_sums(desk, node)
+        return
+    free = free_names(desk.line.indices)
+    loose = [i for i in index_names(desk, node) if i not in free and i not in bound_in(node)]
+    for count in range(1, min(len(loose), 3) + 1):
+        for chosen in itertools.combinations(loose, count):
+            for op in ("sum", "mean"):
+                new = syntax.Binder(op, chosen, None, node)
+                yield Edit("missing_sum", new, f"The {op} over {', '.join(chosen)} is missing.")
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binder) and inner.op == "sum":
+            for index in loose:
+                new = replace(inner, indices=(*inner.indices, index))
+                yield Edit("missing_sum", put(node, place, new), f"The sum over {index} is missing.")
+        own = [i for i in loose if place and i in index_names(desk, inner)]
+        if own and isinstance(inner, syntax.Binary | syntax.Access | syntax.Call) and not is_position(node, place):
+            for op in ("sum", "mean"):
+                new = syntax.Binder(op, tuple(own), None, inner)
+                words = f"The {op} over {', '.join(own)} of {desk.text(inner)} is missing."
+                yield Edit("missing_sum", put(node, place, new), words)
+
+
+def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binary) or (isinstance(inner, syntax.Name) and rank(desk, inner.id) > 0):
+            for dim, keep, op in itertools.product((0, 1, -1), (False, True), ("sum", "mean")):
+                new = method(inner, op, axis(dim), keepdim=keep)
+                yield Edit(
+                    "missing_sum", put(node, place, new), f"The {op} over an axis of {desk.text(inner)} is missing."
+                )

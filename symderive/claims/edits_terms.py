@@ -1,0 +1,198 @@
+"""Changes of factors, terms, signs, numbers and brackets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from symderive.check.sample import numbers_of
+from symderive.claims.desk import Desk
+from symderive.claims.edit_tools import (
+    Edit,
+    at,
+    available,
+    deltas,
+    heads,
+    is_position,
+    is_sum,
+    products,
+    rank,
+)
+from symderive.claims.trees import (
+    factors_of,
+    get,
+    negated,
+    number,
+    places,
+    product_of,
+    put,
+    sum_of,
+    tensor_of,
+    terms_of,
+)
+from symderive.spec import syntax
+from symderive.spec.functions import FUNCTIONS
+
+
+def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """One or two factors too many; a factor upside down; a power one too high or too low."""
+    for place, inner in products(node):
+        factors = factors_of(inner)
+        for count in (1, 2):
+            for gone in itertools.combinations(range(len(factors)), count):
+                rest = [f for n, f in enumerate(factors) if n not in gone]
+                words = " * ".join(desk.text(factors[n][1]) for n in gone)
+                yield Edit("factor", put(node, place, product_of(rest)), f"The factor {words} is one too many.")
+        for n, (op, factor) in enumerate(factors):
+            flipped = list(factors)
+            flipped[n] = ("/" if op == "*" else "*", factor)
+            done = "divided by" if op == "/" else "multiplied by"
+            words = f"The claim is {done} {desk.text(factor)}, and it should be the other way round."
+            yield Edit("factor", put(node, place, product_of(flipped)), words)
+
+
+def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A power that is off by one, or a square that is missing."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binary) and inner.op == "**" and isinstance(inner.right, syntax.Number):
+            for change in (-1, 1, 2):
+                new = replace(inner, right=number(inner.right.value + change))
+                yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
+            yield Edit("factor", put(node, place, inner.left), f"{desk.text(inner)} should be {desk.text(inner.left)}.")
+        elif rank(desk, tensor_of(inner)) >= 0 and not is_position(node, place):
+            for power in (2, -1):
+                new = syntax.Binary("**", inner, number(power))
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("factor", put(node, place, new), words)
+
+
+def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A factor that is missing: a tensor of the forward, an upstream, with indices that are at hand."""
+    given = {f"d{n}" for n in desk.spec.outputs}
+    for place, inner in heads(node):
+        for factor in [*available(desk, node, place), *deltas(desk, node, place)]:
+            name = tensor_of(factor)
+            kind = "missing_upstream" if name in given else "factor"
+            for op in ("*", "/"):
+                new = syntax.Binary(op, inner, factor)
+                what = "upstream" if kind == "missing_upstream" else "factor"
+                words = f"The {what} {desk.text(factor)} is missing in {desk.text(inner)}."
+                if op == "/":
+                    words = f"The division of {desk.text(inner)} by {desk.text(factor)} is missing."
+                yield Edit(kind, put(node, place, new), words)
+
+
+def signs(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A sign that is wrong somewhere inside: of an argument, of a term under a function."""
+    for place, inner in places(node):
+        if is_position(node, place):
+            continue
+        if isinstance(inner, syntax.Unary) and inner.op == "-":
+            yield Edit("sign", put(node, place, inner.operand), f"The sign of {desk.text(inner)} is wrong.")
+        elif isinstance(inner, syntax.Call) and inner.function in FUNCTIONS and inner.arguments:
+            new = replace(inner, arguments=(negated(inner.arguments[0]), *inner.arguments[1:]))
+            yield Edit("sign", put(node, place, new), f"The sign inside {desk.text(inner)} is wrong.")
+        elif isinstance(inner, syntax.Binary) and inner.op in ("+", "-"):
+            for flipped in _flips(inner):
+                words = f"The signs in {desk.text(inner)} are wrong: it should be {desk.text(flipped)}."
+                yield Edit("sign", put(node, place, flipped), words)
+        if isinstance(inner, syntax.Binary) and inner.op == "**":
+            power = replace(inner, right=negated(inner.right))
+            yield Edit("sign", put(node, place, power), f"The sign of the power in {desk.text(inner)} is wrong.")
+
+
+def _flips(node: syntax.Node) -> Iterator[syntax.Node]:
+    terms = terms_of(node)
+    for n in range(len(terms)):
+        changed = [(-s if m == n else s, t) for m, (s, t) in enumerate(terms)]
+        yield sum_of(changed)
+    yield sum_of([(-s, t) for s, t in terms])
+
+
+def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A term too many, also where the claim is not linear in it."""
+    for place, inner in places(node):
+        if is_sum(inner) and not (place and is_sum(get(node, place[:-1]))) and not is_position(node, place):
+            terms = terms_of(inner)
+            for n, (_, term) in enumerate(terms):
+                rest = [t for m, t in enumerate(terms) if m != n]
+                yield Edit(
+                    "extra_term", put(node, place, sum_of(rest)), f"There is a term too many: {desk.text(term)}."
+                )
+
+
+def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A term that is missing: a tensor, or a delta, with indices that are at hand."""
+    for place, inner in heads(node):
+        for extra in [*deltas(desk, node, place), *available(desk, node, place)]:
+            for op in ("+", "-"):
+                words = f"The term {op} {desk.text(extra)} is missing beside {desk.text(inner)}."
+                yield Edit("missing_term", put(node, place, syntax.Binary(op, inner, extra)), words)
+
+
+def upstreams(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A 1 where the upstream should stand."""
+    for place, inner in at(node, syntax.Number):
+        if not isinstance(inner, syntax.Number) or inner.value != 1 or is_position(node, place):
+            continue
+        for new in available(desk, node, place):
+            if tensor_of(new).removeprefix("d") in desk.spec.outputs and tensor_of(new).startswith("d"):
+                yield Edit("missing_upstream", put(node, place, new), f"The upstream is missing: {desk.text(new)}.")
+        for new in deltas(desk, node, place):
+            words = f"The 1 should be {desk.text(new)}: off the diagonal it is 0."
+            yield Edit("missing_cross_terms", put(node, place, new), words)
+
+
+def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another number, or a size or a constant in its place."""
+    known = [*desk.benches[0].world.constants, *(n for n, v in desk.points[0].sizes.items() if isinstance(v, int))]
+    for place, inner in at(node, syntax.Number):
+        assert isinstance(inner, syntax.Number)
+        if is_position(node, place):
+            continue
+        value = inner.value
+        if isinstance(get(node, place[:-1]), syntax.Compare):
+            for other in sorted({v for v in numbers_of(desk.spec) if v >= 0}):
+                words = f"The border {desk.text(inner)} should be {desk.text(number(other))}."
+                yield Edit("wrong_operand", put(node, place, number(other)), words)
+        for other in (value * 2, value / 2, value + 1, value - 1, 1 / value if value else Fraction(1)):
+            if other >= 0:
+                words = f"The number {desk.text(inner)} should be {desk.text(number(other))}."
+                yield Edit("factor", put(node, place, number(other)), words)
+        for name in known:
+            yield Edit("factor", put(node, place, syntax.Name(name)), f"{desk.text(inner)} should be {name}.")
+    for place, inner in at(node, syntax.Name):
+        if tensor_of(inner) in known and not is_position(node, place):
+            for name in known:
+                if name != tensor_of(inner):
+                    new = syntax.Name(name)
+                    yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {name}.")
+
+
+def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Brackets that are missing: ``a + b / c`` for ``(a + b) / c``, ``a * b + c`` for ``a * (b + c)``."""
+    for place, inner in places(node):
+        if not is_sum(inner) or (place and is_sum(get(node, place[:-1]))):
+            continue
+        terms = terms_of(inner)
+        for new in _regrouped(terms):
+            words = f"Brackets are missing: {desk.text(inner)} should be {desk.text(new)}."
+            yield Edit("factor", put(node, place, new), words)
+
+
+def _regrouped(terms: Sequence[tuple[int, syntax.Node]]) -> Iterator[syntax.Node]:
+    sign, last = terms[-1]
+    factors = factors_of(last)
+    for cut in range(1, len(factors)):
+        kept, moved = factors[:cut], factors[cut:]
+        whole = sum_of([*terms[:-1], (sign, product_of(kept))])
+        yield product_of([("*", whole), *moved])
+    first_sign, first = terms[0]
+    factors = factors_of(first)
+    for cut in range(1, len(factors)):
+        if factors[cut][0] == "*":
+            rest = sum_of([(1, product_of([("*", factors[cut][1]), *factors[cut + 1 :]])), *terms[1:]])
+            grouped = product_of([*factors[:cut], ("*", rest)])
+            yield grouped if first_sign > 0 else negated(grouped)
