@@ -251,10 +251,14 @@ def product_of_entries_rule(expression: nodes.Prod, adjoint: Expr) -> list[Part]
 @parts.register(nodes.Max)
 @parts.register(nodes.Min)
 def largest_entry_rule(expression: nodes.Binder, adjoint: Expr) -> list[Part]:
-    """``d max_k a_k`` is shared evenly by the entries that attain it."""
+    """``d max_k a_k`` is shared evenly by the entries that attain it; a masked entry is none of them."""
     body, opened = expression.open()
-    ties = nodes.Sum.over(Eq(body, expression), opened)
-    return [Part(body, Where(Eq(body, expression), adjoint / ties, S.Zero), opened)]
+    attains: Expr = Eq(body, expression)
+    if isinstance(body, Where) and body.args[2].is_infinite:
+        condition, body, _ = body.args
+        attains = And(condition, Eq(body, expression))
+    ties = nodes.Sum.over(attains, opened)
+    return [Part(body, Where(attains, adjoint / ties, S.Zero), opened)]
 
 
 @parts.register
