@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from sympy import Expr
 
 from symderive.algebra import nodes
+from symderive.algebra.digits import split_by_digits
 from symderive.algebra.program import Equation, Program
 from symderive.lower import access, elementwise, plan, reduction
-from symderive.lower.axes import arrange, batch_first, spread
+from symderive.lower.axes import arrange, batch_first, shape_of, spread
 from symderive.lower.context import Lowering
 from symderive.lower.plan import Assign, Plan, Ref
 from symderive.lower.schedule import schedule
@@ -58,12 +59,14 @@ def _needed(program: Program) -> set[str]:
 
 
 def _assignment(equation: Equation, ctx: Lowering) -> Assign:
-    ctx.begin(equation.indices)
-    right = stable(equation.right)
+    right, digits = split_by_digits(stable(equation.right), equation.indices)
+    axes = batch_first(d for i in equation.indices for d in digits.get(i, (i,)))
+    ctx.begin(axes)
     value = ctx.lower(right)
-    axes = batch_first(equation.indices)
     value = spread(ctx.graph, arrange(ctx.graph, value, axes), axes)
     node = value.node
+    if digits:
+        node = ctx.graph.reshape(node, shape_of(batch_first(equation.indices)))
     if isinstance(node, plan.Scalar):
         node = ctx.graph.full((), node.value)
     if not _is_discrete(right, node.kind):

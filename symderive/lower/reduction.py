@@ -12,6 +12,7 @@ from symderive.lower import access, plan
 from symderive.lower.axes import Labelled, batch_first, spread, without
 from symderive.lower.context import Lowering, lower_node
 from symderive.lower.contraction import sum_of
+from symderive.lower.integers import same
 from symderive.lower.scan import NEUTRAL, reduce_axes, running, running_condition
 
 _OPS: dict[type, str] = {
@@ -45,6 +46,8 @@ def lower_reduction(e: nodes.Binder, ctx: Lowering) -> Labelled:
     body, bound = e.open()
     if op in plan.SCAN_OPS and (running := running_reduction(op, body, bound, ctx)) is not None:
         return running
+    if op == "prod" and (others := product_of_others(body, bound, ctx)) is not None:
+        return others
     value = ctx.lower(body)
     if op.startswith("arg"):
         value = spread(ctx.graph, value, batch_first(dict.fromkeys((*value.axes, *bound))))
@@ -63,14 +66,36 @@ def running_reduction(op: str, body: Expr, bound: tuple[Index, ...], ctx: Loweri
     """``sum[k : k <= i](f[k])`` is a running sum of f, read at i; likewise for ``<``, for ``>=`` and the other ops."""
     if len(bound) != 1 or not isinstance(body, nodes.Where) or body.args[2] != NEUTRAL[op]:
         return None
-    test, inner, _ = body.args
-    found = running_condition(test, bound[0])
-    if found is None or found[0] in ctx.free(inner):
+    test, inner, neutral = body.args
+    for condition in test.args if isinstance(test, nodes.And) else (test,):
+        found = running_condition(condition, bound[0])
+        rest = [c for c in test.args if c is not condition] if isinstance(test, nodes.And) else []
+        masked = nodes.Where(nodes.And(*rest), inner, neutral)
+        if found is None or found[0] in ctx.free(masked):
+            continue
+        value = ctx.lower(masked)
+        if bound[0] in value.axes:
+            return running(op, value, bound[0], found, ctx)
+    return None
+
+
+def product_of_others(body: Expr, bound: tuple[Index, ...], ctx: Lowering) -> Labelled | None:
+    """``prod[k : k != i](f[k])`` is the running product before i times the one behind it: there is no division."""
+    if len(bound) != 1 or not isinstance(body, nodes.Where):
+        return None
+    test, taken, inner = body.args
+    if isinstance(test, nodes.Not):
+        test, taken, inner = test.args[0], inner, taken
+    if not isinstance(test, nodes.Eq) or taken is not S.One or not all(isinstance(a, Index) for a in test.args):
+        return None
+    k = bound[0]
+    i = test.args[0] if test.args[1] == k else test.args[1]
+    if k not in test.args or not same(i.extent, k.extent) or i in ctx.free(inner) or k.is_batch:
         return None
     value = ctx.lower(inner)
-    if bound[0] not in value.axes:
+    if k not in value.axes:
         return None
-    return running(op, value, bound[0], found, ctx)
+    return ctx.combine("mul", *(running("prod", value, k, (i, reverse, True), ctx) for reverse in (False, True)))
 
 
 # --- matrices

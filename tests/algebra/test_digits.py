@@ -1,0 +1,58 @@
+"""Indices that are read by digits: the adjoint is read by digits, too, and no delta is left."""
+
+from __future__ import annotations
+
+import pytest
+
+import symderive
+from symderive.spec import loads
+from tests.algebra.test_textbook import index_forms
+
+HEAD = "name: op\nsizes: {N: 3, C: 2, P: 3, H: 4, D: 5}\n"
+
+FORMS = {
+    "many to one": (
+        "inputs: {x: [N, H]}\nindices: {h: 2*H}",
+        "y[n, h] = x[n, h // 2]",
+        "dx[n, i] = sum[j](dy[n, 2 * i + j])",
+    ),
+    "pixel shuffle": (
+        "inputs: {x: [4*C, H, D]}\nindices: {c: C, h: 2*H, v: 2*D}",
+        "y[c, h, v] = x[4*c + 2*(h % 2) + v % 2, h // 2, v // 2]",
+        "dx[i, j, k] = dy[i // 4, 2 * j + i // 2 % 2, 2 * k + i % 2]",
+    ),
+    "groups": (
+        "inputs: {x: [2*C, D], w: [2*P, C]}\nindices: {o: 2*P}",
+        "y[o, d] = sum[c](x[o // P * C + c, d] * w[o, c])",
+        "dx[i, d] = sum[j](dy[P * (i // C) + j, d] * w[P * (i // C) + j, i % C])",
+    ),
+    "merged": (
+        "inputs: {x: [H*D], w: [H, D]}\nindices: {h: H, d: D}",
+        "y[h, d] = x[h*D + d]**2 * w[h, d]",
+        "dx[i] = 2 * x[i] * dy[i // D, i % D] * w[i // D, i % D]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_adjoint_of(name):
+    head, forward, gradient = FORMS[name]
+    assert index_forms(f"{HEAD}{head}\nforward: |\n  {forward}\n")[0] == gradient
+
+
+MOVES = {
+    "many to one": ("x[..., None].expand(N, H, 2).reshape(N, 2 * H)", "dy.reshape(N, H, 2).sum(-1)"),
+    "pixel shuffle": (
+        "x.reshape(C, 2, 2, H, D).permute(0, 3, 1, 4, 2).reshape(C, 2 * H, 2 * D)",
+        "dy.reshape(C, H, 2, D, 2).permute(0, 2, 4, 1, 3).reshape(4 * C, H, D)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_digits_are_axes_of_a_reshaped_tensor(name):
+    head, forward, _ = FORMS[name]
+    code = symderive.derive(loads(f"{HEAD}{head}\nforward: |\n  {forward}\n")).torch
+    for line in MOVES[name]:
+        assert line in code
+    assert "arange" not in code
