@@ -180,8 +180,8 @@ def main() -> None:
         "",
         f"In all {total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped.",
         "",
-        "Where `layer_norm` fails, it is over a single entry: the true dx is 0 there, the emitted op gives 0, and PyTorch",
-        "its own rounding divided by sqrt(eps), 1.8e-12 in float64, which is more than this comparison allows.",
+        "Where `layer_norm` fails, it is over a single entry: the true dx is 0 there, the emitted op gives 0, and",
+        "PyTorch its own rounding divided by sqrt(eps), 1.8e-12 in float64, which is more than this comparison allows.",
         "",
     ]
     (HERE / "REPORT.md").write_text("\n".join(report))
