@@ -7,7 +7,7 @@ is the reduction's neutral element.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 
 import sympy
@@ -17,7 +17,7 @@ from symderive.algebra import nodes
 from symderive.algebra.bounds import in_range
 from symderive.algebra.nodes import Index
 from symderive.algebra.program import Equation, Program
-from symderive.errors import InternalError
+from symderive.errors import InternalError, Location, Span, SpecError
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS
 from symderive.spec.sizes import size
@@ -55,11 +55,17 @@ class Scope:
         ranges: Mapping[str, Expr],
         numbers: Mapping[str, int],
         shapes: Mapping[str, model.Shape],
+        location: Callable[[Span], Location] = lambda span: Location("", span),
     ) -> None:
+        self.location = location
         self.names = names
         self.ranges = ranges
         self.numbers = numbers
         self.shapes = shapes
+
+    def error(self, message: str, node: syntax.Node) -> SpecError:
+        """The error about a part of the equation."""
+        return SpecError(message, self.location(node.span))
 
     def index(self, name: str) -> Index:
         """The index of that name with the range that it has in this equation."""
@@ -90,14 +96,14 @@ def build_program(spec: model.Spec) -> Program:
     names |= {name: constant_symbol(name, value) for name, value in constants.items()}
     names |= {"pi": sympy.pi, "inf": oo}
     numbers = {name: int(value) for name, value in constants.items() if value.is_integer}
-    equations = tuple(_equation(e, names, numbers, spec.shapes) for e in spec.equations)
+    equations = tuple(_equation(e, names, numbers, spec) for e in spec.equations)
     return Program(spec.name, spec.inputs, equations, spec.outputs, spec.sizes, constants)
 
 
 def _equation(
-    equation: model.Equation, names: Mapping[str, Expr], numbers: Mapping[str, int], shapes: Mapping[str, model.Shape]
+    equation: model.Equation, names: Mapping[str, Expr], numbers: Mapping[str, int], spec: model.Spec
 ) -> Equation:
-    scope = Scope(names, equation.ranges, numbers, shapes)
+    scope = Scope(names, equation.ranges, numbers, spec.shapes, spec.location)
     indices = tuple(scope.index(i) for i in equation.indices)
     return Equation(equation.tensor, indices, build(equation.right, scope))
 
@@ -148,7 +154,17 @@ _BINARY: dict[str, Callable[[Expr, Expr], Expr]] = {
 @build.register
 def _binary(node: syntax.Binary, scope: Scope, position: bool = False) -> Expr:
     position = position or node.op in ("//", "%")
-    return _BINARY[node.op](build(node.left, scope, position), build(node.right, scope, position))
+    left, right = build(node.left, scope, position), build(node.right, scope, position)
+    if node.op == "/" and right.is_zero:
+        raise scope.error("a division by zero", node)
+    return _with_value(_BINARY[node.op](left, right), (left, right), node, scope)
+
+
+def _with_value(value: Expr, arguments: Sequence[Expr], node: syntax.Node, scope: Scope) -> Expr:
+    """``value``, made of ``arguments``. Raises :class:`SpecError` where those are numbers and it is not a real one."""
+    if all(a.is_number for a in arguments) and value.has(sympy.zoo, sympy.nan, sympy.I):
+        raise scope.error("this has no real value", node)
+    return value
 
 
 _COMPARE: dict[str, Callable[[Expr, Expr], Expr]] = {
@@ -200,7 +216,7 @@ def _call(node: syntax.Call, scope: Scope, position: bool = False) -> Expr:
         return _padded(arguments[0], arguments[1], scope)
     if node.function in _CALLS:
         return _CALLS[node.function](*arguments)
-    return apply_function(node.function, arguments)
+    return _with_value(apply_function(node.function, arguments), arguments, node, scope)
 
 
 def _padded(access: Expr, value: Expr, scope: Scope) -> Expr:

@@ -12,6 +12,7 @@ from sympy import Expr
 from symderive.errors import NOWHERE, Span, SpecError
 from symderive.record import record
 from symderive.spec import syntax as s
+from symderive.spec.folding import fold
 from symderive.spec.format import to_text
 from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, NORMALISERS, REDUCTIONS, STRUCTURAL
 from symderive.spec.model import Shape
@@ -196,13 +197,15 @@ class Scope:
         if node.op == "@":
             raise self._array_form(node)
         left, right = self.kind(node.left), self.kind(node.right)
+        try:
+            fold(node)
+        except ValueError as error:
+            raise self.error(str(error), node.span) from None
         if node.op in ("//", "%"):
             for side, kind in ((node.left, left), (node.right, right)):
                 if kind == REAL:
                     message = f"'{node.op}' is for integers, and '{to_text(side)[:60]}' is not one"
                     raise self.error(message, side.span, "write floor(a / b) for real numbers")
-            if isinstance(node.right, s.Number) and node.right.value == 0:
-                raise self.error("a division by zero", node.span)
             return INTEGER
         if node.op == "*" and left == right == CONDITION:
             return CONDITION
