@@ -16,6 +16,15 @@ def _is_rational(a: Value) -> bool:
     return isinstance(a, int | Fraction)
 
 
+MOST_BITS = 100_000
+"""Of an exact power; a longer one is a number of as many digits as the others."""
+
+
+def _bits(a: Value) -> int:
+    """How long a rational is; 0 for 0, 1 and -1, whose powers stay as short."""
+    return 0 if a in (0, 1, -1) else max(a.numerator.bit_length(), a.denominator.bit_length())
+
+
 def _root(value: int) -> int | None:
     root = math.isqrt(value)
     return root if root * root == value else None
@@ -105,7 +114,9 @@ class Exact(Domain):
         if b == int(b):
             if a == 0 and b < 0:
                 return self.inf
-            return Fraction(a) ** int(b) if _is_rational(a) else a ** int(b)
+            if not _is_rational(a) or _bits(a) * abs(b) > MOST_BITS:
+                return self.lift(a) ** int(b)
+            return Fraction(a) ** int(b)
         if b * 2 == int(b * 2):
             return self.power(self._sqrt(a), int(b * 2))
         return self._real_power(a, b)

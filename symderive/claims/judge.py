@@ -24,6 +24,7 @@ from symderive.claims.world import is_jacobian
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import model, syntax
+from symderive.spec.folding import fold
 
 if TYPE_CHECKING:
     from symderive.algebra.program import Derivation
@@ -124,6 +125,10 @@ class Court:
             diagnosis = Diagnosis("unknown", _sentence(unused_helper(self.spec, line)))
             yield ClaimResult(line.number, line.text, line.name, "invalid", diagnosis)
             return
+        if fault := _numberless(line.statement.sides[0]):
+            self.broken[line.name] = line.number
+            yield ClaimResult(line.number, line.text, line.name, "invalid", Diagnosis("unknown", _sentence(fault)))
+            return
         try:
             self.needs(line.statement.sides[0])
             self.bench(self.points.main[0]).define(line)
@@ -152,6 +157,8 @@ class Court:
         result = ClaimResult(line.number, line.text, line.name, None, side=count)
         try:
             self.needs(node)
+            if fault := _numberless(node):
+                return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", _sentence(fault)))
             if repeated := self.circular(line, node):
                 return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", _sentence(repeated)))
             verdict, diagnosis, detail = Trial(self, line, node).verdict()
@@ -285,6 +292,10 @@ class Trial:
         """A claim that has no value where the truth has one."""
         from symderive.claims.conditions import without_zeros
 
+        points = [o for p in self.court.points.main if (o := self.at(p)).sides is not None]
+        if not any(finite(c) for o in points for c in o.sides.claimed.flat):  # type: ignore[union-attr]
+            sentence = "The claim has no value anywhere."
+            return "wrong", Diagnosis("unknown", sentence, None, self.counterexample(outcome)), ""
         return without_zeros(self, outcome)
 
     def wrong(self, outcome: Outcome) -> tuple[Verdict, Diagnosis | None, str]:
@@ -336,6 +347,16 @@ class Trial:
             "claimed": f"shape {claimed}".replace("shape undefined", "undefined"),
             "true": f"shape {true}",
         }
+
+
+def _numberless(node: syntax.Node) -> str:
+    """What is wrong with the numbers of an expression: it divides by zero, say; empty where nothing is."""
+    for inner in node.walk():
+        try:
+            fold(inner)
+        except ValueError as error:
+            return str(error)
+    return ""
 
 
 def _inverts(node: syntax.Node) -> bool:

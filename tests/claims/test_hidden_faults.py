@@ -60,3 +60,23 @@ def test_a_formula_with_an_inverse_is_meant_where_there_is_one():
 def test_a_condition_is_not_found_at_the_identity_alone():
     spec = spec_of("L = logdet[i, j](A[i, j])", "A: {shape: [N, N], assume: spd}")
     assert verdict(spec, "dA = 2*A.inv() - diag(diag(A.inv()))") == ("wrong", "")
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("dx[i] = 1 / 0", "invalid"),
+        ("dx[i] = x[i] * 9**9**9**9", "invalid"),
+        ("dx[i] = x[i] ** (10**9)", "wrong"),
+        ("dx[i] = 2*x[i]*dy[i] / (x[i] - x[i])", "wrong"),
+        ("dx[i] = dy[i] * log(-x[i]**2)", "wrong"),
+        ("dx[i] = 2*x[i]**2*dy[i] / x[i]", "conditional"),
+    ],
+)
+def test_a_claim_without_a_value_is_not_right_on_a_condition(claim, expected):
+    assert verdict(spec_of("y[i] = x[i]**2"), claim)[0] == expected
+
+
+def test_a_helper_without_a_value_is_refused():
+    first, second = judge_text(spec_of("y[i] = x[i]**2"), "a[i] = 9**9**9**9 * x[i]\ndx[i] = a[i]")
+    assert (first.verdict, second.verdict) == ("invalid", None)
