@@ -174,6 +174,11 @@ def _ones(name: str) -> Change:
     return change
 
 
+def _all_ones(draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
+    for name in upstreams:
+        _ones(name)(draw, inputs, upstreams)
+
+
 def _of_input(tensor: model.Input) -> Iterator[Condition]:
     name, rank = tensor.name, len(tensor.shape)
     if rank >= 2 and tensor.shape[-1] == tensor.shape[-2] and "symmetric" not in tensor.assume:
@@ -193,6 +198,9 @@ def candidates(trial: Trial) -> Iterator[Condition]:
     for name, values in first.upstreams.items():
         if np.ndim(values) or len(first.upstreams) > 1:
             yield Condition(f"d{name} = 1", "ones", f"d{name}", _ones(name))
+    if len(first.upstreams) > 1:
+        names = [f"d{n}" for n in first.upstreams]
+        yield Condition(f"{' = '.join(names)} = 1", "ones", names[0], _all_ones)
     for tensor in trial.spec.inputs:
         if tensor.is_real:
             yield from _of_input(tensor)

@@ -80,3 +80,14 @@ def test_a_claim_without_a_value_is_not_right_on_a_condition(claim, expected):
 def test_a_helper_without_a_value_is_refused():
     first, second = judge_text(spec_of("y[i] = x[i]**2"), "a[i] = 9**9**9**9 * x[i]\ndx[i] = a[i]")
     assert (first.verdict, second.verdict) == ("invalid", None)
+
+
+def test_upstreams_of_ones_may_be_needed_together():
+    spec = specs.loads(
+        "name: op\nsizes: {N: 3}\ninputs: {x: [N], w: [N]}\noutput: [a, b]\n"
+        "forward: |\n  a[i] = x[i] * w[i]\n  b[i] = exp(a[i])\n"
+    )
+    assert verdict(spec, "dx = w*(da + db*b)") == ("right", "")
+    assert verdict(spec, "dx = w*(1 + b)") == ("conditional", "da = db = 1")
+    assert verdict(spec, "dx = w*(1 + db*b)") == ("conditional", "da = 1")
+    assert verdict(spec, "dx = w*(2 + b)")[0] == "wrong"
