@@ -91,3 +91,10 @@ def test_upstreams_of_ones_may_be_needed_together():
     assert verdict(spec, "dx = w*(1 + b)") == ("conditional", "da = db = 1")
     assert verdict(spec, "dx = w*(1 + db*b)") == ("conditional", "da = 1")
     assert verdict(spec, "dx = w*(2 + b)")[0] == "wrong"
+
+
+def test_an_element_wise_op_has_no_cross_terms_to_miss():
+    spec = spec_of("y[i] = where(x[i] > 1, 7*x[i], 5*x[i])")
+    (result,) = judge_text(spec, "dx[i] = dy[i] * where(x[i] > 1, 7.00000001, 5)")
+    assert result.verdict == "wrong"
+    assert result.diagnosis.kind != "missing_cross_terms"
