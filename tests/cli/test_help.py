@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -54,7 +55,8 @@ def test_an_example_works(line, run, tmp_path):
     for text in ("README.md", "docs/ops.md"):
         (tmp_path / text).write_text("# Ops\n")
     if SHELL & set(line):
-        command = line.replace("symderive ", f"{sys.executable} -m symderive ").replace("python ", f"{sys.executable} ")
+        run = {"symderive": f"{sys.executable} -m symderive", "python": sys.executable}
+        command = re.sub(r"(?<![\w/])(symderive|python) ", lambda m: f"{run[m[1]]} ", line)
         missing = [tool for tool in ("dot", "awk", "grep") if f"| {tool} " in line and shutil.which(tool) is None]
         if missing:
             pytest.skip(f"no {missing[0]} on this machine")
