@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from symderive.check.results import CheckResult
 
 
+MOST_COMPARED = 16
+"""The largest number compared with an index at which a claim is still tried."""
+
+MOST_BEYOND = 4000
+"""Multiplications of a forward that are cheap enough for that."""
+
+
 @record
 class Outcome:
     """A side against the truth at one point: the first ``wrong`` entry, the first ``undefined`` one, what was decided.
@@ -260,7 +267,8 @@ class Trial:
 
         points = self.court.points
         near = filter(points.smooth, straddling(self))
-        for point, close in itertools.chain(((p, False) for p in points.scouts), ((p, True) for p in near)):
+        scouts = itertools.chain(points.scouts, self.beyond())
+        for point, close in itertools.chain(((p, False) for p in scouts), ((p, True) for p in near)):
             try:  # next to a border that the claim draws itself, a difference may be too small for floats
                 if not close and self.court.bench(point, FLOAT).agrees(self.line, self.node):
                     continue
@@ -272,6 +280,18 @@ class Trial:
             if outcome.undefined is not None or outcome.wrong is not None:
                 return outcome
         return None
+
+    def beyond(self) -> Iterator[Point]:
+        """A point at sizes that reach past the numbers that the claim compares with, such as the 5 of ``i == 5``."""
+        points = self.court.points
+        numbers = {
+            int(n.value) for c in self.node.walk() if _compares(c) for n in c.walk() if isinstance(n, syntax.Number)
+        }
+        known = max((v for s in points.plan for v in s.values() if isinstance(v, int)), default=0)
+        for number in sorted(n for n in numbers if known <= n + 1 and n <= MOST_COMPARED)[-1:]:
+            sizes = {**points.plan[0], **dict.fromkeys(points.chooser.names, number + 2)}
+            if points.chooser.valid(sizes) and points.chooser.work(sizes) <= MOST_BEYOND:  # type: ignore[arg-type]
+                yield points.point(sizes)
 
     def singular(self, outcome: Outcome) -> bool:
         """Whether a claim has no value at all for want of an inverse, by which it writes the gradient of a determinant.
@@ -347,6 +367,11 @@ class Trial:
             "claimed": f"shape {claimed}".replace("shape undefined", "undefined"),
             "true": f"shape {true}",
         }
+
+
+def _compares(node: syntax.Node) -> bool:
+    """Whether a node compares its parts."""
+    return isinstance(node, syntax.Compare) or (isinstance(node, syntax.Call) and node.function == "delta")
 
 
 def _numberless(node: syntax.Node) -> str:

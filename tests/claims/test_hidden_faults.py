@@ -98,3 +98,10 @@ def test_an_element_wise_op_has_no_cross_terms_to_miss():
     (result,) = judge_text(spec, "dx[i] = dy[i] * where(x[i] > 1, 7.00000001, 5)")
     assert result.verdict == "wrong"
     assert result.diagnosis.kind != "missing_cross_terms"
+
+
+def test_sizes_reach_past_the_numbers_that_a_claim_compares_with():
+    spec = spec_of("y[i] = x[i]**2")
+    assert verdict(spec, "dx[i] = where(i == 5, 3, 2) * x[i] * dy[i]") == ("conditional", "N = 3")
+    assert verdict(spec, "dx[i] = (2 + delta(i, 9)) * x[i] * dy[i]") == ("conditional", "N = 3")
+    assert verdict(spec, "dx[i] = where(i < 7, x[i] + x[i], 2*x[i]) * dy[i]")[0] == "right"
