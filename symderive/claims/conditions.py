@@ -103,7 +103,9 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
     if not told or not varied or (condition.kind == "binary" and len(values) != 2):
         return False
-    return condition.kind not in _OF_INPUTS or any(_needed(trial, condition, p) for p in points)
+    if condition.kind not in _OF_INPUTS:
+        return True
+    return 3 * sum(_needed(trial, condition, p) for p in points) >= len(points)
 
 
 _OF_INPUTS = ("symmetric", "rows", "binary", "one_hot")
