@@ -244,19 +244,14 @@ def _without_forward_mode(keyset: Any, *inputs: Tensor) -> Any:
     forward_ad = torch.autograd.forward_ad
     moving = (x for x in inputs if forward_ad.unpack_dual(x).tangent is not None)
     if forward_ad._is_fwd_grad_enabled() and any(True for _ in moving):
-        raise RuntimeError(
-            "symderive::softmax has no forward mode: "
-            "call the function softmax instead"
-        )
+        raise RuntimeError("symderive::softmax has no forward mode: call the function softmax instead")
     return _autograd(keyset, *inputs)
 
 
 _library = torch.library.Library("symderive", "FRAGMENT")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch says that this overrides a kernel: it should
-    _library.impl(
-        "softmax", _without_forward_mode, "Autograd", with_keyset=True, allow_override=True
-    )
+    _library.impl("softmax", _without_forward_mode, "Autograd", with_keyset=True, allow_override=True)
 
 
 def softmax(z: Tensor) -> Tensor:

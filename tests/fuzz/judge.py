@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from symderive.api import Derivation
 from symderive.algebra.derive import derive
+from symderive.api import Derivation
 from symderive.check import sizes as small_sizes
 from symderive.check.sample import Draw, as_floats, away_from_kinks, draw_upstreams
 from symderive.check.tangent import true_gradients
