@@ -8,13 +8,19 @@ from typing import Any
 from torch import Tensor
 
 from symderive.algebra.derive import derive
+from symderive.check.arrays import ArrayError
 from symderive.check.arrays_torch import run_reference
 from symderive.check.ops import as_op, load_text
 from symderive.check.subject import Reference, Subject
 from symderive.check.truth import Sizes
 from symderive.emit.module import op_of, write_module
+from symderive.errors import SpecError
 from symderive.lower import lower
 from symderive.spec.model import Spec
+
+
+class UnusableReferenceError(SpecError):
+    """A reference that calls what it may not, or names what is not there: the spec cannot be used as it is."""
 
 
 def prepare(spec: Spec, op: Any = None) -> Subject:
@@ -32,6 +38,12 @@ def reference_of(spec: Spec) -> Reference | None:
         return None
 
     def reference(inputs: Mapping[str, Tensor], sizes: Sizes) -> dict[str, Tensor]:
-        return run_reference(spec.reference, inputs, sizes, spec.constants)
+        try:
+            return run_reference(spec.reference, inputs, sizes, spec.constants)
+        except ArrayError:
+            raise  # the lines are sound, and fail on these shapes: a check says so
+        except SpecError as error:
+            place = error.location and spec.location(error.location.span)
+            raise UnusableReferenceError(error.message, place, error.hint) from error
 
     return reference

@@ -14,7 +14,7 @@ from symderive.catalogue import spec_path, spec_paths
 from symderive.check.devices import environment, full_precision
 from symderive.check.matrix import Options, Planned, options, plan
 from symderive.check.ops import OpError, as_op
-from symderive.check.prepare import prepare
+from symderive.check.prepare import UnusableReferenceError, prepare
 from symderive.check.results import CheckResult, Results, SpecResult, fault
 from symderive.check.subject import Subject
 from symderive.errors import SymderiveError
@@ -77,7 +77,10 @@ def check_spec(spec: Spec, chosen: Options, op: Any = None, progress: Progress |
         return SpecResult(spec.name, spec.path, error=error_document(error))
     except Exception as error:
         return SpecResult(spec.name, spec.path, error={"message": fault(error), "line": None, "column": None})
-    rows = merged(_run_all(subject, planned, chosen, progress), chosen.runs)
+    try:
+        rows = merged(_run_all(subject, planned, chosen, progress), chosen.runs)
+    except UnusableReferenceError as error:
+        return SpecResult(spec.name, spec.path, error=error_document(error))
     return SpecResult(spec.name, spec.path, tuple(rows))
 
 
@@ -103,6 +106,8 @@ def run_cell(subject: Subject, entry: Planned) -> list[CheckResult]:
     try:
         with full_precision():
             rows.extend(entry.kind.function(subject, cell))
+    except UnusableReferenceError:
+        raise
     except OpError as error:
         rows.append(cell.result(entry.kind.name, "fail", str(error)))
     except SymderiveError as error:

@@ -82,4 +82,4 @@ def _verification(derivation: Derivation) -> tuple[list[Block], int]:
 
     with progress(single=True) as report:
         result = check(derivation.spec, quick=True, kinds=KINDS, progress=report)
-    return list(verification(result)), 0 if result.ok else 1
+    return list(verification(result)), 2 if result.error else 0 if result.ok else 1

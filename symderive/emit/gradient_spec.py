@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 
@@ -9,7 +10,6 @@ from symderive.algebra.derive import spec_letters
 from symderive.algebra.program import Derivation
 from symderive.algebra.readable import with_batch_count
 from symderive.algebra.unbuild import resolved
-from symderive.errors import SpecError
 from symderive.spec import model, syntax
 from symderive.spec.write import spec_text
 
@@ -64,17 +64,17 @@ def _renamed(value: object, names: Mapping[str, str]) -> object:
 
 
 def _new_names(derivation: Derivation, backward: Iterable[model.Equation]) -> dict[str, str]:
-    """``dx`` becomes ``grad_x``, for the upstreams and everything that the backward defines."""
+    """``dx`` becomes ``grad_x``, for the upstreams and everything that the backward defines; of a gradient, which has
+    a ``grad_x`` of its own, ``grad2_x``."""
     spec = derivation.spec
     derived = [*derivation.upstreams, *(e.tensor for e in backward)]
-    names = {d: PREFIX + d.removeprefix("d") for d in derived}
     taken = {*spec.shapes, *derivation.forward.shapes, *spec.constants, *spec.sizes}
-    for old, new in names.items():
-        if new in taken:
-            raise SpecError(
-                f"the gradient of {spec.name} cannot be written as a spec: {old} would be called {new}, which is taken",
-                hint=f"rename {new}",
-            )
+    names: dict[str, str] = {}
+    for old in derived:
+        name = old.removeprefix("d")
+        candidates = itertools.chain([PREFIX + name], (f"{PREFIX[:-1]}{n}_{name}" for n in itertools.count(2)))
+        names[old] = next(c for c in candidates if c not in taken)
+        taken.add(names[old])
     return names
 
 

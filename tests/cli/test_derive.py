@@ -176,3 +176,11 @@ def test_a_spec_that_cannot_be_used_writes_nothing(run, tmp_path):
 
 def test_order_and_order_of_options_are_checked(run):
     assert run("derive", "relu", "--order", "3").returncode == 2
+
+
+def test_the_gradient_of_a_gradient_is_a_spec_that_derives_again(run, tmp_path):
+    path = tmp_path / "softmax_grad_grad.yaml"
+    run("derive", "softmax", "--order", "2", "--no-check", "--format", "spec", "--out", str(path))
+    again = run("derive", str(path), "--no-check")
+    assert "grad2_" in path.read_text()
+    assert "dgrad2_z" in again.stdout
