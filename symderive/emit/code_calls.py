@@ -28,6 +28,7 @@ LEVELS: dict[str, int] = {
     **dict.fromkeys(BIG, _OPEN),
     **dict.fromkeys(("amax", "amin", "argmax", "argmin"), 85),
     "where": 80,
+    "addcmul": 90,
     "expm1": 90,
     "square": _POWER,
     "rsqrt": _POWER,
@@ -125,6 +126,17 @@ def _row(gen: ExpressionCodegen, a: Arguments) -> str:
     if is_tall(texts[0]):
         pattern = pattern.replace("(", r"\left(").replace(")", r"\right)")
     return pattern.format(*texts)
+
+
+def _fused(gen: ExpressionCodegen, a: Arguments) -> str:
+    """``addcmul(x, a, b)`` is ``x + a * b``; with ``value=-1``, ``x - a * b``."""
+    sign: ast.operator = ast.Add()
+    if "value" in a.bound:
+        if ast.unparse(a["value"]) != "-1":
+            raise UnsupportedError(f"`{ast.unparse(a.node)}`: this value is not known")
+        sign = ast.Sub()
+    product = ast.BinOp(left=a["tensor1"], op=ast.Mult(), right=a["tensor2"])
+    return gen.visit(ast.BinOp(left=a["input"], op=sign, right=product))
 
 
 def _where(gen: ExpressionCodegen, a: Arguments) -> str:
@@ -269,6 +281,7 @@ CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     **dict.fromkeys(HEADS, (("input",), _headed)),
     **dict.fromkeys(NUMBERS.values(), (("*numbers",), _extremum)),
     "where": (("condition", "input", "other"), _where),
+    "addcmul": (("input", "tensor1", "tensor2", "value"), _fused),
     "clamp": (("input", "min", "max"), _clamp),
     "to": (("input", "dtype"), _same),
     **dict.fromkeys(("long", "bool", "contiguous", "clone"), (("input",), _same)),

@@ -155,7 +155,20 @@ class TorchPrinter(Printer):
             return fill(self.functions["where"], self.write(node.args[0]), first, self.write(node.args[2]))
         if node.function == "add" and (biased := self._biased(*node.args)):
             return biased
+        if node.function in ("add", "sub") and (fused := self._fused(node)):
+            return fused
         return super().map(node)
+
+    def _fused(self, node: p.Map) -> Text | None:
+        """``a + b * c`` of whole matrices in one pass over memory."""
+        value, product = node.args
+        if node.function == "add" and not _is_product(product, node):
+            value, product = product, value
+        if not _is_product(product, node) or isinstance(value, p.Scalar) or value.kind != "real":
+            return None
+        sign = "value=-1" if node.function == "sub" else ""
+        pieces = (value, *product.args)  # type: ignore[attr-defined]
+        return call("torch.addcmul", *(self.write(a).text for a in pieces), sign)
 
     def _biased(self, value: p.Node, bias: p.Node) -> Text | None:
         """A convolution plus one number a channel: that is the convolution's bias."""
@@ -403,3 +416,14 @@ def _dropped(node: p.Node, axes: Sequence[int]) -> p.Node:
     """``node`` without ``axes``, whose extents are 1."""
     items = [p.At(S.Zero) if n - node.rank in axes else None for n in range(node.rank)]
     return p.Slice(node, tuple(items))
+
+
+def _is_product(node: p.Node, whole: p.Node) -> bool:
+    """Whether a node is a product of two real tensors, as large as the matrix that it goes into."""
+    if not isinstance(node, p.Map) or node.function != "mul" or len(whole.shape) < 2 or node.shape != whole.shape:
+        return False
+    return all(a.shape and a.kind == "real" and not _is_quotient(a) for a in node.args)
+
+
+def _is_quotient(node: p.Node) -> bool:
+    return isinstance(node, p.Map) and node.function in ("pow", "div", "neg")

@@ -10,7 +10,8 @@ from symderive.spec import loads
 
 
 def result(reference):
-    text = f"name: op\nsizes: {{N: 3}}\ninputs: {{x: [N]}}\nforward: |\n  y[i] = x[i]**2\nreference: |\n  y = {reference}\n"
+    text = "name: op\nsizes: {N: 3}\ninputs: {x: [N]}\nforward: |\n  y[i] = x[i]**2\nreference: |\n"
+    text += f"  y = {reference}\n"
     return check_spec(loads(text, "op"), options(["float64"], ["cpu"], (), quick=True))
 
 
