@@ -105,6 +105,9 @@ class Telling(Protocol):
     def statement(self, tensor: str) -> syntax.Statement:
         """Its equation as syntax."""
 
+    def write(self, equation: Equation) -> syntax.Statement:
+        """Any equation as syntax."""
+
     def steps(self, tensor: str) -> tuple[Step, ...]:
         """The steps that lead to its equation."""
 
@@ -132,6 +135,12 @@ class Derivation:
     saved: tuple[str, ...]
     gradients: Mapping[str, Gradient]
     telling: Telling = field(repr=False)
+
+    @cached_property
+    def introduced(self) -> tuple[syntax.Statement, ...]:
+        """The equations of the forward that the spec does not have, such as a log-softmax that the backward reads."""
+        known = self.spec.shapes
+        return tuple(self.telling.write(e) for e in self.forward.equations if e.tensor not in known)
 
     @cached_property
     def intermediate(self) -> dict[str, tuple[Step, ...]]:
