@@ -3,12 +3,12 @@
 Forward:
 
     z[n, j] = b[j] + sum[k](x[n, k] * W[j, k])
-    log_p[n, j] = log_softmax[j](z[n, j])
+    logp[n, j] = log_softmax[j](z[n, j])
     L = mean[n](logsumexp[j](z[n, j]) - z[n, t[n]])
 
 Backward, from dL:
 
-    dz[n, j] = dL * (exp(log_p[n, j]) - delta(j, t[n])) / N
+    dz[n, j] = dL * (exp(logp[n, j]) - delta(j, t[n])) / N
     dx[n, k] = sum[j](dz[n, j] * W[j, k])
     dW[j, k] = sum[n](dz[n, j] * x[n, k])
     db[j] = sum[n](dz[n, j])
@@ -28,11 +28,11 @@ def forward(x, W, b, t):
     """
     # z[n, j] = b[j] + sum[k](x[n, k] * W[j, k])
     z = x @ W.T + b  # [N, J]
-    # log_p[n, j] = log_softmax[j](z[n, j])
-    log_p = torch.log_softmax(z, -1)  # [N, J]
+    # logp[n, j] = log_softmax[j](z[n, j])
+    logp = torch.log_softmax(z, -1)  # [N, J]
     # L = mean[n](logsumexp[j](z[n, j]) - z[n, t[n]])
-    L = -log_p.gather(-1, t[:, None]).squeeze(-1).mean()  # []
-    return L, (x, W, t, log_p)
+    L = -logp.gather(-1, t[:, None]).squeeze(-1).mean()  # []
+    return L, (x, W, t, logp)
 
 
 def backward(saved, dL):
@@ -40,11 +40,11 @@ def backward(saved, dL):
 
     dL [] -> dx [N, K], dW [J, K], db [J]
     """
-    x, W, t, log_p = saved
+    x, W, t, logp = saved
     N = x.shape[0]
-    # dz[n, j] = dL * (exp(log_p[n, j]) - delta(j, t[n])) / N
+    # dz[n, j] = dL * (exp(logp[n, j]) - delta(j, t[n])) / N
     ratio = dL / N  # []
-    dz = torch.exp(log_p) * ratio  # [N, J]
+    dz = torch.exp(logp) * ratio  # [N, J]
     dz.scatter_add_(-1, t[:, None], (-ratio).expand(N, 1))
     # dx[n, k] = sum[j](dz[n, j] * W[j, k])
     dx = dz @ W  # [N, K]
