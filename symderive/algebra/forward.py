@@ -7,7 +7,7 @@ from dataclasses import replace
 from sympy import Expr, Pow, log
 from sympy.functions.elementary.exponential import exp as Exp
 
-from symderive.algebra.nodes import Access, LogSumExp, Pad, Sum
+from symderive.algebra.nodes import Access, Apply, LogSumExp, Pad, Sum
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.simplify import stable_form
 from symderive.algebra.terms import tensors, terms, transform_opened
@@ -49,20 +49,15 @@ def _inline_exponentials(expression: Expr, done: dict[str, Equation]) -> tuple[E
 
 def _is_exponential(expression: Expr) -> bool:
     """Whether it is an exponential, or a sum, product or complement of such."""
-    return bool(expression.atoms(Exp)) or any(a.function == "sigmoid" for a in expression.atoms(_apply()))
-
-
-def _apply() -> type[Expr]:
-    from symderive.algebra.nodes import Apply
-
-    return Apply
+    return bool(expression.atoms(Exp)) or any(a.function == "sigmoid" for a in expression.atoms(Apply))
 
 
 def _hazards(expression: Expr) -> int:
     """Places where a finite value may be computed from an infinite one: logs, bare exponentials, their quotients."""
     bare = [e for e in expression.atoms(Exp) if not _is_normalised(e)]
-    quotients = [p for p in expression.atoms(Pow) if p.exp.is_number and p.exp < 0 and p.base.atoms(Sum, Exp)]
-    return len(expression.atoms(log)) + len(bare) + len([q for q in quotients if not isinstance(q, Exp)])
+    powers = [p for p in expression.atoms(Pow) if not isinstance(p, Exp) and p.exp.is_number and p.exp < 0]
+    quotients = [p for p in powers if p.base.atoms(Sum, Exp)]
+    return len(expression.atoms(log)) + len(bare) + len(quotients)
 
 
 def _is_normalised(exponential: Exp) -> bool:

@@ -47,11 +47,6 @@ def vanishes(coarse: Any, fine: Any) -> bool:
     return bool(abs(fine) <= _TOLERANCE * abs(coarse))
 
 
-def same_arrays(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays of plain numbers are equal, shape included."""
-    return a.shape == b.shape and all(same(x, y) for x, y in zip(a.flat, b.flat, strict=True))
-
-
 def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
     """Whether two float arrays agree well enough to be worth an exact comparison."""
     if a.shape != b.shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -295,8 +295,3 @@ class Points:
 
 
 _ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd", "one_hot", "binary"}
-
-
-def entries_of(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All index tuples of a shape."""
-    return itertools.product(*map(range, shape))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ from symderive.algebra.program import Derivation, Gradient, Step
 from symderive.algebra.unbuild import resolved
 from symderive.emit.code_math import code_latex
 from symderive.emit.latex import array_latex, equation_latex, input_latex, statement_latex
-from symderive.emit.latex_lines import aligned, measure
+from symderive.emit.latex_lines import measure
 from symderive.emit.latex_names import Notation
 from symderive.errors import UnsupportedError
 from symderive.record import record
@@ -208,23 +207,6 @@ def _step(number: int, step: Step) -> Prose:
     rule = step.rule.replace("_", " ")
     text = step.text.removeprefix(f"{rule}: ").rstrip(".")
     return Prose(f"{text[:1].upper()}{text[1:]}.", f"Step {number}, {rule}.")
-
-
-def gradient_latex(derivation: Derivation, name: str, notation: Notation | None = None) -> str:
-    """The index form of one gradient: the equations that it needs, its own last, one below the other."""
-    notation = notation or Notation.of_derivation(derivation)
-    gradient = derivation.gradients[name]
-    letters = spec_letters(derivation.spec, derivation.forward)
-    lines: list[str] = []
-    for equation in gradient.equations[:-1]:
-        lines += _lines(equation_latex(resolved(equation, letters), notation))
-    return aligned([*lines, *_lines(statement_latex(gradient.index, notation))])
-
-
-def _lines(formula: str) -> list[str]:
-    """A formula as lines that can be aligned with others."""
-    found = re.fullmatch(r"\\begin\{aligned\}\n(.*)\n\\end\{aligned\}", formula, re.DOTALL)
-    return found[1].split(" \\\\\n") if found else [formula.replace(" = ", " &= ", 1)]
 
 
 def _code(derivation: Derivation, notation: Notation, torch_code: str) -> Iterator[Block]:

@@ -53,11 +53,6 @@ class Index(AtomicExpr):
         return Index("~", self.extent, next(_fresh))
 
 
-def is_fresh(index: Index) -> bool:
-    """Whether ``index`` was made by :meth:`Index.fresh`."""
-    return index.name == "~"
-
-
 def free_indices(expression: Expr) -> set[Index]:
     """The indices that no binder of ``expression`` binds."""
     return {i for i in expression.atoms(Index) if not i.is_bound}
