@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "symderive"
 LAYERS = ("errors", "spec", "algebra", "lower", "emit", "check", "report", "cli")
 """Lowest first. A module may import from its own layer and the ones below it."""
 HEIGHT = {name: height for height, name in enumerate(LAYERS)} | {
+    "wording": 0,  # how sentences are put together
     "record": 0,  # what frozen data is made of
     "catalogue": 0,  # where the specs lie: for the reader of specs and the commands
     "claims": LAYERS.index("check"),  # beside the checks

@@ -216,7 +216,11 @@ class Told:
 
     def steps(self, tensor: str) -> tuple[Step, ...]:
         """The steps that lead to its equation."""
-        return gradient_steps(self.story.records[tensor], self.sweep, self.letters, self.one)
+        return gradient_steps(self.story.told[tensor], self.sweep, self.letters, self.one)
+
+    def told(self) -> tuple[str, ...]:
+        """Every adjoint that its steps speak of, in order."""
+        return tuple(self.story.told)
 
     def reads(self, tensor: str) -> tuple[str, ...]:
         """The forward tensors and inputs that its equations read."""

@@ -54,9 +54,7 @@ def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
         after += cost(trails[user].expression)
     if after > before or (after == before and not _is_alias(helper.right)) or _nests_contraction(helper, trails, story):
         return False
-    for user, trail in trails.items():
-        story.inline(helper, user, trail)
-    story.drop(name)
+    story.absorb(name, trails)
     return True
 
 

@@ -111,6 +111,9 @@ class Telling(Protocol):
     def steps(self, tensor: str) -> tuple[Step, ...]:
         """The steps that lead to its equation."""
 
+    def told(self) -> tuple[str, ...]:
+        """Every adjoint that its steps speak of, in order."""
+
     def reads(self, tensor: str) -> tuple[str, ...]:
         """The forward tensors and inputs that its equations read."""
 
@@ -144,6 +147,9 @@ class Derivation:
 
     @cached_property
     def intermediate(self) -> dict[str, tuple[Step, ...]]:
-        """The steps to each gradient of an intermediate tensor, ``dy``, by its name."""
+        """The steps to each gradient of an intermediate tensor, ``dy``, by its name, in order.
+
+        Those that were put into the gradients that use them are among them: their equations stand in the steps only.
+        """
         own = {g.tensor for g in self.gradients.values()}
-        return {e.tensor: self.telling.steps(e.tensor) for e in self.display.equations if e.tensor not in own}
+        return {tensor: self.telling.steps(tensor) for tensor in self.telling.told() if tensor not in own}

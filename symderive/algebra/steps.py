@@ -12,12 +12,13 @@ from sympy import Add, Expr, Mul
 from symderive.algebra import nodes
 from symderive.algebra.adjoint import Occurrence
 from symderive.algebra.letters import Letters
-from symderive.algebra.nodes import Eq, Index, Sum
+from symderive.algebra.nodes import Eq, Sum
 from symderive.algebra.program import Equation, Step
 from symderive.algebra.simplify import Change, Trail
 from symderive.algebra.terms import tensors
 from symderive.algebra.unbuild import Writer, statement
 from symderive.spec.syntax import Access, Binary, Binder, Call, Name, Node, Number, Statement
+from symderive.wording import listed
 
 if TYPE_CHECKING:
     from symderive.algebra.derive import Sweep
@@ -57,10 +58,11 @@ class Record:
 
 
 class Story:
-    """The adjoints in the order in which they are computed."""
+    """The adjoints in the order in which they are computed; ``put_in`` are those that were put into their users."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
+        self.put_in: dict[str, Record] = {}
         self._users: dict[str, set[str]] = {}
         self._order: dict[str, int] = {}
 
@@ -74,6 +76,12 @@ class Story:
     def _link(self, equation: Equation) -> None:
         for name in tensors(equation.right):
             self._users.setdefault(name, set()).add(equation.tensor)
+
+    @property
+    def told(self) -> dict[str, Record]:
+        """Every adjoint that a reader meets, those put in included, in order."""
+        both = {**self.records, **self.put_in}
+        return {name: both[name] for name in sorted(both, key=self._order.__getitem__)}
 
     @property
     def equations(self) -> list[Equation]:
@@ -90,8 +98,14 @@ class Story:
         for read in tensors(gone.equation.right):
             self._users.get(read, set()).discard(name)
 
-    def inline(self, helper: Equation, user: str, trail: Trail) -> None:
-        """An adjoint was put into a user, and the rules of the trail followed."""
+    def absorb(self, name: str, trails: Mapping[str, Trail]) -> None:
+        """An adjoint is put into all its users, and the rules of the trails follow."""
+        for user, trail in trails.items():
+            self._inline(self.records[name].equation, user, trail)
+        self.put_in[name] = self.records[name]
+        self.drop(name)
+
+    def _inline(self, helper: Equation, user: str, trail: Trail) -> None:
         record = self.records[user]
         start = trail.changes[0].before if trail.changes else trail.expression
         record.changes.append((Change("substitute", record.equation.right, start), helper.tensor))
@@ -113,11 +127,11 @@ def _steps(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Ex
         final = statement(equation, letters)
         yield Step("zero", RULES["zero"].format(tensor=tensor), final, final)
         return
-    users = dict.fromkeys(e.tensor for e, _, _ in record.received)
+    users = list(dict.fromkeys(e.tensor for e, _, _ in record.received))
     chain = _chain_rule(record, sweep, letters, one)
     partial = _with_deltas(record, sweep, letters, one)
     collapsed = statement(replace(equation, right=Add(*(raw for _, _, raw in record.received)).xreplace(one)), letters)
-    yield Step("chain_rule", RULES["chain_rule"].format(users=" and ".join(users), tensor=tensor), chain, chain)
+    yield Step("chain_rule", RULES["chain_rule"].format(users=listed(users), tensor=tensor), chain, chain)
     yield Step("local_partial", RULES["local_partial"].format(tensor=tensor), chain, partial)
     if partial != collapsed:
         yield Step("delta", RULES["delta"], partial, collapsed)
@@ -130,15 +144,17 @@ def _steps(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Ex
 
 
 def _chain_rule(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Expr]) -> Statement:
-    """``dW[j, k] = sum[i, m](dy[i, m] * D(y[i, m], W[j, k]))``."""
+    """``dW[j, k] = sum[i, m](dy[i, m] * D(y[i, m], W[j, k]))``; batch axes that both have are not summed over."""
     own = {i.name: i.extent for i in record.equation.indices}
     total: Node | None = None
     for user in {e.tensor: e for e, _, _ in record.received}.values():
         used = dict(own)
-        names = []
+        names, bound = [], []
         for index in user.indices:
-            keep = index.name not in used and index.name not in letters.taken
+            keep = index.is_batch or (index.name not in used and index.name not in letters.taken)
             name = index.name if keep else letters.choose(index.extent, used)
+            if name not in used:
+                bound.append(name)
             used[name] = index.extent
             names.append(name)
         places = tuple(_place(n) for n in names)
@@ -150,8 +166,8 @@ def _chain_rule(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Exp
         target: Node = Access(record.tensor, target_places) if target_places else Name(record.tensor)
         partial = Call("D", (entry, target))
         term: Node = partial if is_one else Binary("*", upstream, partial)
-        if names:
-            term = Binder("sum", tuple(names), None, term)
+        if bound:
+            term = Binder("sum", tuple(bound), None, term)
         total = term if total is None else Binary("+", total, term)
     left: Node = Access(record.equation.tensor, tuple(_place(i.name) for i in record.equation.indices))
     if not record.equation.indices:
@@ -169,15 +185,9 @@ def _with_deltas(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Ex
     """The local partial derivatives written out, deltas and all."""
     parts = []
     for _, occurrence, _ in record.received:
-        deltas = [_delta(p, f) for p, f in zip(record.equation.indices, occurrence.positions, strict=True)]
-        parts.append(Sum.over(Mul(occurrence.adjoint, *deltas), _all_summed(occurrence)))
+        places = list(zip(record.equation.indices, occurrence.positions, strict=True))
+        batch = {f: p for p, f in places if p.is_batch}  # the same batch entry on both sides: no delta is needed
+        term = Mul(occurrence.adjoint.xreplace(batch), *(Eq(p, f) for p, f in places if f not in batch))
+        parts.append(Sum.over(term, [i for i in occurrence.summed if i not in batch]))
     writer = Writer(letters, {i.name: i.extent for i in record.equation.indices}, deltas=True)
     return writer.statement(record.equation.tensor, record.equation.indices, Add(*parts).xreplace(one))
-
-
-def _delta(place: Index, position: Expr) -> Expr:
-    return Eq(place, position)
-
-
-def _all_summed(occurrence: Occurrence) -> tuple[Index, ...]:
-    return occurrence.summed

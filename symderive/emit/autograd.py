@@ -14,7 +14,7 @@ from symderive.algebra.second_order import Differentiable, differentiable
 from symderive.emit.autograd_kernels import STEP, Kernel, assignment, docstring, head, target, unpacking
 from symderive.emit.autograd_op import KernelSet, class_name
 from symderive.emit.autograd_parts import CAST, NESTED, WITHOUT_AUTOCAST, verification
-from symderive.emit.module import AMBIGUOUS, cleaned, import_lines, listed, names_line, signature
+from symderive.emit.module import AMBIGUOUS, cleaned, import_lines, names_line, signature
 from symderive.emit.numbers import rational
 from symderive.emit.sizes import SizeReader
 from symderive.emit.statements import WIDTH, wrapped
@@ -22,6 +22,7 @@ from symderive.emit.torch import TorchPrinter
 from symderive.lower import plan as p
 from symderive.lower.sizes import SizeSource
 from symderive.spec import model
+from symderive.wording import listed
 
 
 def autograd_module(spec: model.Spec) -> str:

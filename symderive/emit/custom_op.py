@@ -12,9 +12,9 @@ from symderive.algebra.second_order import differentiable
 from symderive.emit.autograd import AutogradModule, tupled
 from symderive.emit.autograd_kernels import STEP, assignment, docstring, head
 from symderive.emit.autograd_parts import GUARD, REGISTERED, verification
-from symderive.emit.module import listed
 from symderive.spec import model
 from symderive.spec.sizes import BATCH_SIZE
+from symderive.wording import listed
 
 
 def custom_op_module(spec: model.Spec, namespace: str = "symderive") -> str:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from symderive.algebra.second_order import Differentiable, differentiable
 from symderive.emit.autograd_kernels import Kernel
 from symderive.emit.autograd_op import KernelSet
-from symderive.emit.module import listed
 from symderive.spec import model
+from symderive.wording import listed
 
 
 def derivatives_entry(spec: model.Spec) -> str:

@@ -28,6 +28,7 @@ from symderive.lower import plan as p
 from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape
 from symderive.record import record
 from symderive.spec.format import to_text
+from symderive.wording import listed
 
 
 class Library(Protocol):
@@ -275,11 +276,6 @@ def names_line(key: str, names: Sequence[str]) -> list[str]:
 
 def _tuple(items: Sequence[str]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """``x, y and z``."""
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1] if names else "") if part)
 
 
 def signature(given: Iterable[p.Ref], made: Iterable[p.Ref]) -> str:

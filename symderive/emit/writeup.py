@@ -157,13 +157,16 @@ def _gathered(parts: Sequence[str]) -> str:
 def _intermediate(derivation: Derivation, notation: Notation, forms: ArrayForms) -> Iterator[Block]:
     """The gradients of intermediate tensors that the others are computed from, in order."""
     letters = spec_letters(derivation.spec, derivation.forward)
-    for equation in derivation.display.equations:
-        if equation.tensor in (gradient.tensor for gradient in derivation.gradients.values()):
-            continue
-        of = notation.gradients.get(equation.tensor) or notation.totals.get(equation.tensor)
-        yield Heading(f"Gradient with respect to the intermediate `{of}`" if of else f"The helper `{equation.tensor}`")
-        yield from _steps(derivation.intermediate.get(equation.tensor, ()), notation)
-        yield from _result(equation_latex(resolved(equation, letters), notation), forms.get(equation.tensor), notation)
+    own = {gradient.tensor for gradient in derivation.gradients.values()}
+    kept = {e.tensor: e for e in derivation.display.equations if e.tensor not in own}
+    for tensor in {**derivation.intermediate, **kept}:
+        of = notation.gradients.get(tensor) or notation.totals.get(tensor)
+        yield Heading(f"Gradient with respect to the intermediate `{of}`" if of else f"The helper `{tensor}`")
+        yield from _steps(derivation.intermediate.get(tensor, ()), notation)
+        if tensor in kept:
+            yield from _result(equation_latex(resolved(kept[tensor], letters), notation), forms.get(tensor), notation)
+        else:
+            yield Prose("It is put in below, where it is used.")
 
 
 def _gradient(derivation: Derivation, gradient: Gradient, notation: Notation, array: str | None) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from symderive.api import Derivation, Gradient
 from symderive.report.document import Block, Code, Formula, Heading, Prose, StepLine, Table
@@ -10,6 +10,7 @@ from symderive.spec import model
 from symderive.spec.format import to_text
 from symderive.spec.size_text import shape_text
 from symderive.spec.write import equation_statement
+from symderive.wording import listed
 
 
 def mathematics(derivation: Derivation) -> Iterator[Block]:
@@ -106,10 +107,6 @@ def code_blocks(derivation: Derivation) -> Iterator[Block]:
     """The torch code, and what it saves."""
     yield Heading("PyTorch")
     yield Code(derivation.torch)
-    yield Prose(f"Saved for the backward: {_listed(derivation.saved) or 'nothing'}.")
+    yield Prose(f"Saved for the backward: {listed(derivation.saved) or 'nothing'}.")
     for statement in derivation.core.introduced:
         yield Formula(to_text(statement), "where", 1)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from symderive.report.lab.data import ErrorRow, Kernels, Lab, Orders, Summary, summaries
-from symderive.report.lab.words import all_runs, code, listed, number, plural, runs
+from symderive.report.lab.words import all_runs, code, number, plural, runs
+from symderive.wording import listed
 
 CLOSE = 1e-5
 """Differences from autograd below this are counted."""

@@ -19,7 +19,8 @@ from symderive.report.lab.data import (
     extra_bytes,
     kept_bytes,
 )
-from symderive.report.lab.words import amount, code, listed, number, shape, times
+from symderive.report.lab.words import amount, code, number, shape, times
+from symderive.wording import listed
 
 KINDS: Mapping[str, str] = {
     "AddmmBackward0": "a matrix product and an added bias in one kernel",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from symderive.wording import listed
+
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -27,12 +29,6 @@ def amount(count: int) -> str:
     while value >= 1024 and unit < len(UNITS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{count} B" if not unit else f"{value:.3g} {UNITS[unit]}" if value < 1000 else f"{value:.0f} {UNITS[unit]}"
-
-
-def listed(parts: Iterable[str], last: str = "and") -> str:
-    """``a, b and c``."""
-    names = list(parts)
-    return f" {last} ".join(p for p in (", ".join(names[:-1]), names[-1] if names else "") if p)
 
 
 def code(names: Iterable[str]) -> str:

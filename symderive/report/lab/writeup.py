@@ -13,7 +13,8 @@ from symderive.report.lab.drawing import tree
 from symderive.report.lab.equations import Equations
 from symderive.report.lab.findings import degrading, error_findings, headlines, order_findings
 from symderive.report.lab.lessons import graph_findings, lesson, memory_findings, saved_findings
-from symderive.report.lab.words import amount, code, listed, runs, sizes
+from symderive.report.lab.words import amount, code, runs, sizes
+from symderive.wording import listed
 
 NO_REFERENCE = "The spec has no reference, so autograd differentiates the emitted forward."
 
