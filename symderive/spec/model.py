@@ -70,7 +70,8 @@ class Spec:
 
     ``sizes`` are the author's (``"..."`` maps to the tuple of batch extents), ``text`` is the file as it was read.
     ``reference`` and ``claims`` are syntax only: what a reference may call is judged when it is run. The lines of
-    ``claims`` that cannot even be parsed are ``bad_claims``. ``cases`` give every size that ``sizes`` gives.
+    ``claims`` that cannot even be parsed are ``bad_claims``. ``cases`` give every size that ``sizes`` gives. ``group``
+    is the heading under which a list of specs puts it.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Spec:
     bad_claims: tuple[BadLine, ...] = ()
     cases: tuple[Mapping[str, int | tuple[int, ...]], ...] = ()
     title: str = ""
+    group: str = ""
     source: str = ""
     notes: str = ""
     path: str = ""

@@ -30,6 +30,7 @@ from symderive.spec.sizes import size_value
 KEYS = (
     "name",
     "title",
+    "group",
     "source",
     "notes",
     "sizes",
@@ -119,6 +120,7 @@ class _Resolver:
             bad_claims=bad,
             cases=tuple(case for case, _ in cases),
             title=prose(self.document, self.fields.get("title"), "title"),
+            group=prose(self.document, self.fields.get("group"), "group"),
             source=prose(self.document, self.fields.get("source"), "source"),
             notes=prose(self.document, self.fields.get("notes"), "notes"),
             path=self.document.path,
