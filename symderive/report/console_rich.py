@@ -98,6 +98,24 @@ def _listing(block: d.Listing) -> RenderableType:
     return shown
 
 
+@rendered.register
+def _entry(block: d.Entry) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=block.width, no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(_marked(block.name, "green", block.marks), _marked(block.text, "", block.marks))
+    if block.detail:
+        table.add_row("", _marked(block.detail, "dim", block.marks))
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _marked(text: str, style: str, marks: tuple[str, ...]) -> Text:
+    """A text in which the marked words stand out."""
+    shown = Text(text, style=style)
+    shown.highlight_words(marks, "bold yellow", case_sensitive=False)
+    return shown
+
+
 def _math(text: str) -> Text:
     """An equation: the tensor that it defines stands out."""
     shown = Text(text)

@@ -62,4 +62,18 @@ class Listing:
     text: str
 
 
-Block = Heading | Prose | Formula | StepLine | Code | Table | Listing
+@record
+class Entry:
+    """A line of a list: a name of up to ``width`` letters, what it is, and on the next line a ``detail``.
+
+    ``marks`` are words that stand out wherever they occur.
+    """
+
+    name: str
+    text: str
+    width: int
+    detail: str = ""
+    marks: tuple[str, ...] = ()
+
+
+Block = Heading | Prose | Formula | StepLine | Code | Table | Listing | Entry

@@ -66,6 +66,13 @@ def _listing(block: d.Listing) -> str:
     return block.text.rstrip("\n") + "\n"
 
 
+@plain_text.register
+def _entry(block: d.Entry) -> str:
+    lead = " " * (block.width + 4)
+    detail = f"{lead}{block.detail}\n" if block.detail else ""
+    return f"  {block.name:<{block.width}}  {block.text}".rstrip() + f"\n{detail}"
+
+
 def _indented(text: str, depth: int, hang: int = 0) -> str:
     first, *rest = text.splitlines() or [""]
     return "".join(f"{line}\n" for line in (" " * depth + first, *(" " * (depth + hang) + line for line in rest)))
