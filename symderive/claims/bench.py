@@ -13,7 +13,7 @@ import numpy as np
 from symderive.check.arrays import ArrayError, Interpreter
 from symderive.check.arrays_exact import ExactArrays
 from symderive.check.objects import from_list, objects, shape_text
-from symderive.check.oracle import Evaluator, extent_of
+from symderive.check.oracle import Evaluator, batch_extents, extent_of
 from symderive.claims.compare import close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
 from symderive.claims.ranges import Ranges
@@ -106,7 +106,7 @@ class Bench:
             free = free_names(line.indices)
             if len(free) != len(line.indices):
                 raise ClaimError("form", f"the left side of {line.name} holds each index once", line.statement.span)
-            value = self.table(node, free, self.ranges(free, node, []))
+            value = self.spelled(self.table(node, free, self.ranges(free, node, [])), line.indices)
         self.tensors[line.name] = value
         self.helpers.add(line.name)
         self.evaluator.forget(line.name)
@@ -213,6 +213,12 @@ class Bench:
         if array.ndim != len(indices):
             axes = f"{array.ndim} {'axis' if array.ndim == 1 else 'axes'}"
             raise ClaimError("shape", f"{name} has {axes}, and is given {len(indices)} indices")
+        return array
+
+    def spelled(self, array: np.ndarray, indices: Sequence[syntax.Node]) -> np.ndarray:
+        """The opposite of ``flat``: the one axis of ``...`` as the batch axes that it stands for."""
+        if indices and isinstance(indices[0], syntax.Batch):
+            return array.reshape((*batch_extents(self.world.sizes), *array.shape[1:]))
         return array
 
     def suggestion(self, name: str) -> str:

@@ -6,20 +6,26 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction
 
-from symderive.claims.trees import binders_above, get, number, places, put, sum_of, tensor_of, terms_of, times
+from symderive.claims.trees import binders_above, get, number, places, put, rename, sum_of, tensor_of, terms_of, times
 from symderive.spec import syntax
 
 
-def mutants(spec, statement):
-    """Pairs of a kind and a statement with that mistake in it."""
-    for make in (factor, sign, transpose, missing_term, extra_term, sums, means, upstream, index, operand, shape):
+def mutants(spec, statement, others=()):
+    """Pairs of a kind and a statement with that mistake in it; ``others`` are gradients that it may be confused with."""
+    seen = {statement.right}
+    for make in MAKERS:
         for kind, node in make(spec, statement):
-            if node != statement.right:
+            if node not in seen:
+                seen.add(node)
                 yield kind, replace(statement, sides=(node,))
+    for other in others:
+        if (node := _taken_for(spec, statement, other)) is not None and node not in seen:
+            seen.add(node)
+            yield "other_variable", replace(statement, sides=(node,))
 
 
 def factor(spec, statement):
-    for value in (Fraction(2), Fraction(1, 2), Fraction(1001, 1000)):
+    for value in (Fraction(2), Fraction(1, 2), Fraction(1001, 1000), 1 + Fraction(1, 10**8)):
         yield "factor", times(number(value), statement.right)
     for place, terms in _sums(statement.right):
         for n in range(len(terms)):
@@ -40,7 +46,7 @@ def transpose(spec, statement):
     for place, node in places(right):
         if isinstance(node, syntax.Access) and len(node.indices) == 2 and not isinstance(node.indices[0], syntax.Batch):
             yield "transpose", put(right, place, replace(node, indices=node.indices[::-1]))
-        elif isinstance(node, syntax.Attribute) and node.name == "T":
+        elif isinstance(node, syntax.Attribute) and node.name in ("T", "mT"):
             yield "transpose", put(right, place, node.value)
         elif isinstance(node, syntax.Binary) and node.op == "@":
             yield "transpose", put(right, place, replace(node, left=node.right, right=node.left))
@@ -67,8 +73,11 @@ def sums(spec, statement):
             yield "missing_sum", put(right, place, node.body)
         elif isinstance(node, syntax.Method) and node.name == "sum":
             yield "missing_sum", put(right, place, node.value)
-    if isinstance(statement.left, syntax.Name):
+    if isinstance(statement.left, syntax.Name) and spec.shapes[statement.left.id[1:]]:
         yield "extra_sum", syntax.Method(right, "sum", (number(0),))
+    for index in _free(statement):
+        if index != syntax.BATCH:
+            yield "extra_sum", syntax.Binder("sum", (f"{index}_1",), None, rename(right, {index: f"{index}_1"}))
 
 
 def means(spec, statement):
@@ -83,14 +92,26 @@ def means(spec, statement):
 def upstream(spec, statement):
     right = statement.right
     for place, node in places(right):
-        if tensor_of(node) in {f"d{n}" for n in spec.outputs} and spec.shapes[tensor_of(node)[1:]]:
+        name = tensor_of(node)
+        if name in {f"d{n}" for n in spec.outputs} and spec.shapes[name[1:]] and not _padded(right, place):
             yield "missing_upstream", put(right, place, number(1))
+
+
+def cross_terms(spec, statement):
+    """The diagonal of the Jacobian alone."""
+    name = tensor_of(statement.left)[1:]
+    for output in spec.outputs:
+        same = spec.shapes[output] == spec.shapes[name] and len(spec.outputs) == 1
+        if same and output != name and isinstance(statement.left, syntax.Access):
+            at = statement.left.indices
+            y, x = syntax.Access(output, at), syntax.Access(name, at)
+            diagonal = syntax.Call("D", (y, x))
+            yield "missing_cross_terms", syntax.Binary("*", syntax.Access(f"d{output}", at), diagonal)
 
 
 def index(spec, statement):
     right = statement.right
-    free = [i.id for i in statement.left.indices if isinstance(i, syntax.Name)] if isinstance(
-        statement.left, syntax.Access) else []  # fmt: skip
+    free = _free(statement)
     for place, node in places(right):
         if place and isinstance(node, syntax.Name) and isinstance(get(right, place[:-1]), syntax.Access):
             for other in [*free, *binders_above(right, place)]:
@@ -121,14 +142,48 @@ def shape(spec, statement):
             yield "shape", put(right, place, replace(node, keywords=()))
 
 
+MAKERS = (
+    factor, sign, transpose, missing_term, extra_term, sums, means, upstream, cross_terms, index, operand, shape,
+)  # fmt: skip
+
+
+def _taken_for(spec, statement, other):
+    """The right side of the gradient of another tensor, in the indices of this one."""
+    name, taken = tensor_of(statement.left)[1:], tensor_of(other.left)[1:]
+    if name == taken or spec.shapes[name] != spec.shapes.get(taken):
+        return None
+    if isinstance(statement.left, syntax.Name) or isinstance(other.left, syntax.Name):
+        return other.right if type(statement.left) is type(other.left) else None
+    pairs = zip(other.left.indices, statement.left.indices, strict=True)
+    names = {a.id: b.id for a, b in pairs if isinstance(a, syntax.Name) and isinstance(b, syntax.Name)}
+    bound = {i for n in other.right.walk() if isinstance(n, syntax.Binder) for i in n.indices}
+    return None if bound & set(names.values()) - set(names) else rename(other.right, names)
+
+
+def _free(statement):
+    left = statement.left
+    return [i.id for i in left.indices if isinstance(i, syntax.Name)] if isinstance(left, syntax.Access) else []
+
+
+def _padded(root, place):
+    above = get(root, place[:-1]) if place else None
+    return isinstance(above, syntax.Call) and above.function == "pad"
+
+
 def _sums(node):
     for place, inner in places(node):
         if isinstance(inner, syntax.Binary) and inner.op in ("+", "-"):
             above = get(node, place[:-1]) if place else None
             if not (isinstance(above, syntax.Binary) and above.op in ("+", "-")):
-                inside = any(n == "indices" for n, _ in place)
-                if not inside:
+                inside = any(n in ("indices", "condition", "keywords") for n, _ in place)
+                if not inside and not _of_a_comparison(node, place):
                     yield place, terms_of(inner)
+
+
+def _of_a_comparison(root, place):
+    """Whether a place is inside of a comparison: what is changed there is another kind of mistake."""
+    above = (get(root, place[:n]) for n in range(len(place)))
+    return any(isinstance(a, syntax.Compare) or (isinstance(a, syntax.Call) and a.function == "delta") for a in above)
 
 
 def sampled(items, most, rng):

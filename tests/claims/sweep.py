@@ -1,0 +1,212 @@
+"""Every catalogue gradient rewritten and mutated at random, and what the judge says of it."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from symderive import spec as specs
+from symderive.algebra.derive import derive, spec_letters
+from symderive.algebra.unbuild import statement as printed
+from symderive.check.floats import FLOAT
+from symderive.claims.compare import close_where_finite
+from symderive.claims.derived import Derived
+from symderive.claims.judge import Court
+from symderive.claims.lines import ClaimError, read_lines
+from symderive.claims.trees import tensor_of
+from symderive.claims.world import is_jacobian
+from symderive.errors import SymderiveError
+from symderive.spec import syntax
+from symderive.spec.claims import parse_lines
+from symderive.spec.format import to_text
+from tests.claims.mutants import mutants, sampled
+from tests.claims.rewritings import rewritten, with_helper
+
+CATALOGUE = Path(__file__).parents[2] / "derivations"
+
+
+@dataclass
+class Form:
+    """One gradient in one form: the statement that is changed, and the helper lines before it."""
+
+    statement: syntax.Statement
+    helpers: tuple[syntax.Statement, ...] = ()
+
+
+def forms(spec):
+    """The gradients of a spec in index form, and in array form where there is one."""
+    derivation = derive(spec)
+    found = [Form(g.index) for g in derivation.gradients.values() if not g.zero]
+    arrays = Derived(spec, derivation).arrays
+    for gradient in derivation.gradients.values():
+        if not gradient.zero and (text := arrays.get(gradient.tensor)):
+            lines, bad = parse_lines(text)
+            if lines and not bad:
+                found.append(Form(lines[-1], lines[:-1]))
+    return found
+
+
+def confusable(spec):
+    """The gradients of all tensors, intermediates too, in index form."""
+    derivation = derive(spec)
+    letters = spec_letters(spec, derivation.forward)
+    return [printed(e, letters) for e in derivation.display.equations]
+
+
+def judged(spec, lines):
+    """What the judge says of the last of some lines."""
+    return list(Court(spec, lines, "").results())[-1]
+
+
+# Rewritings
+
+
+def rewriting(spec, form, rng):
+    """One random rewriting, as lines."""
+    statement = rewritten(spec, form.statement, rng, steps=rng.randint(1, 5))
+    if not form.helpers and rng.random() < 0.25:
+        return with_helper(spec, statement, rng)
+    return [*form.helpers, statement]
+
+
+def rewritings(spec, count, seed=0):
+    """So many random rewritings of each gradient, in one form and the other in turn, as lines."""
+    by_name = {}
+    for form in forms(spec):
+        by_name.setdefault(tensor_of(form.statement.left), []).append(form)
+    for name, both in by_name.items():
+        rng = random.Random(f"{spec.name} {name} {seed}")
+        for n in range(count):
+            yield rewriting(spec, both[n % len(both)], rng)
+
+
+# Mutants
+
+
+@dataclass
+class Mutant:
+    """A changed gradient: the kinds of change that make it, and its lines."""
+
+    kinds: set[str]
+    lines: list[syntax.Statement]
+
+
+def mutated(spec, most, seed=0):
+    """Mutants of every gradient in both of its forms, at most so many of each form."""
+    others = confusable(spec)
+    court = Court(spec, [], "", seed=seed + 1)
+    for form in forms(spec):
+        rng = random.Random(f"{spec.name} {to_text(form.statement.left)} {seed}")
+        every = list(mutants(spec, form.statement, others))
+        values = {id(m): _value(court, [*form.helpers, m]) for _, m in every}
+        for kind, mutant in sampled(every, most, rng):
+            own = values[id(mutant)]
+            same = {k for k, m in every if own is not None and _alike(values[id(m)], own)}
+            yield Mutant({kind} | same, [*form.helpers, mutant])
+
+
+def _value(court, lines):
+    """What the last of some lines is worth at one point, in floats."""
+    court.twice = any(is_jacobian(n) for n in lines[-1].walk())
+    try:
+        point, claims = court.points.main[0], read_lines(court.spec, lines, "")
+        bench = court.new_bench(point, FLOAT) if court.twice or len(lines) > 1 else court.bench(point, FLOAT)
+        for line in claims[:-1]:
+            bench.define(line)
+        return bench.sides(claims[-1], claims[-1].statement.right).claimed.astype(float)
+    except (ClaimError, SymderiveError, ArithmeticError, LookupError, ValueError, TypeError):
+        return None
+
+
+def _alike(a, b):
+    return a is not None and a.shape == b.shape and close_where_finite(a, b)
+
+
+def is_equal(spec, lines, seed=7):
+    """Whether lines that the judge finds right agree with the truth at other and larger sizes, in floats."""
+    court = Court(spec, lines, "", seed=seed)
+    sizes = list(court.points.chooser.different())
+    chosen = [s for s in sizes[2:40:9] if court.points.chooser.work(s) < 4000] or sizes[:1]
+    claims = read_lines(spec, lines, "")
+    for n, values in enumerate(chosen):
+        point = court.points.point(court.points.chooser.with_batches([values] * 3)[n % 3])
+        bench = court.new_bench(point, FLOAT)
+        for line in claims[:-1]:
+            bench.define(line)
+        if not bench.agrees(claims[-1], claims[-1].statement.right):
+            return False
+    return True
+
+
+# Rows of the table
+
+
+@dataclass
+class Row:
+    """What came out for one spec."""
+
+    spec: str
+    rewritings: int = 0
+    mutants: int = 0
+    equal: int = 0
+    named: int = 0
+    seconds: float = 0.0
+    worst: float = 0.0
+    claims: int = 0
+    claims_seconds: float = 0.0
+    faults: list[str] = field(default_factory=list)
+    misnamed: list[tuple[str, str, str]] = field(default_factory=list)
+    by_kind: dict[str, list[int]] = field(default_factory=dict)
+
+    def timed(self, spec, lines):
+        """The verdict on the last line, and how long it took."""
+        started = time.thread_time()
+        result = judged(spec, lines)
+        spent = time.thread_time() - started
+        self.seconds += spent
+        self.worst = max(self.worst, spent)
+        return result
+
+
+def row(name, count, most, seed=0):
+    """One spec: its claims, its rewritings, its mutants."""
+    spec = specs.load(CATALOGUE / f"{name}.yaml")
+    out = Row(name)
+    started = time.thread_time()
+    results = list(Court(spec, spec.claims, spec.text).results())
+    out.claims, out.claims_seconds = len(results), time.thread_time() - started
+    out.faults += [f"claim: {r.text}: {r.verdict} {r.detail}" for r in results if not r.ok]
+    bare = replace(spec, claims=())
+    for lines in rewritings(bare, count, seed):
+        result = out.timed(bare, lines)
+        out.rewritings += 1
+        if result.verdict != "right":
+            out.faults.append(f"rewriting: {_text(lines)}: {result.verdict} {result.diagnosis or result.detail}")
+    for mutant in mutated(bare, most, seed) if most else ():
+        _one_mutant(out, bare, mutant)
+    return out
+
+
+def _one_mutant(out, spec, mutant):
+    result = out.timed(spec, mutant.lines)
+    if result.verdict == "right" and is_equal(spec, mutant.lines):
+        out.equal += 1
+        return
+    out.mutants += 1
+    kind = result.diagnosis.kind if result.diagnosis else str(result.verdict)
+    if result.verdict == "right" or result.verdict is None:
+        out.faults.append(f"mutant {mutant.kinds}: {_text(mutant.lines)}: {result.verdict} {result.detail}")
+    named = kind in mutant.kinds
+    out.named += named
+    for made in mutant.kinds:
+        counts = out.by_kind.setdefault(made, [0, 0])
+        counts[0] += named
+        counts[1] += 1
+    if not named:
+        out.misnamed.append((", ".join(sorted(mutant.kinds)), kind, _text(mutant.lines)))
+
+
+def _text(lines):
+    return "; ".join(to_text(line) for line in lines)
