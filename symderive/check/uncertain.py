@@ -212,11 +212,16 @@ class Arithmetic:
         return np.asarray(total, np.float64)
 
     def softmax(self, z: Uncertain, axes: tuple[int, ...]) -> Uncertain:
-        """``exp(z - m) / sum(exp(z - m))``: relative error ``e_i + log sum_k y_k exp(e_k)``, and that of the parts."""
+        """``exp(z - m) / sum(exp(z - m))``: relative error ``e_i + log sum_k y_k exp(e_k)``, and that of the parts.
+
+        Along any axis but the last, PyTorch's CPU kernel stores each exponential in the dtype before it divides.
+        """
         if not z.value.size:
             return z
         y, own, shared = self._softmax(z, axes)
-        return self.rounded(y, y * np.expm1(np.minimum(own + shared, 700.0)))
+        last = all(axis % z.value.ndim == z.value.ndim - 1 for axis in axes)
+        unit, least = (0.0, 0.0) if last else (self.rounding.unit, self.rounding.underflow)
+        return self.rounded(y, y * np.expm1(np.minimum(own + shared + unit, 700.0)) + least)
 
     def log_softmax(self, z: Uncertain, axes: tuple[int, ...]) -> Uncertain:
         """``(z - m) - log(sum(exp(z - m)))``, of which PyTorch rounds the sum and the log to the dtype."""

@@ -67,6 +67,21 @@ def test_default_tolerances_would_reject_what_the_bound_accepts():
     assert (np.abs(got.double() - true).numpy() <= bounded(plan, tensors, "float32", EXTENTS).error("dW")).all()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "axis"), [((6, 40), -1), ((40, 6), 0), ((3, 17, 8), 1), ((3, 17, 8), -3)])
+def test_a_softmax_is_covered_along_every_axis(shape, axis, dtype):
+    """PyTorch's kernels round once along the last axis, twice along any other."""
+    unit = ROUNDING[dtype].unit
+    for seed in range(5):
+        z = 3 * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        z = z.to(DTYPES[dtype]).double()
+        got = torch.softmax(z.to(DTYPES[dtype]), axis).double().numpy()
+        bound = Arithmetic(ROUNDING[dtype]).softmax(Uncertain.exact(z.numpy()), (axis,))
+        assert (np.abs(got - bound.value) <= bound.error).all()
+        if dtype == "bfloat16" and axis == -1:
+            assert (bound.error <= 1.1 * unit * bound.value).all()
+
+
 def test_overflow_is_reported_as_what_it_is():
     plan, code = plans.half_squares()
     tensors = draw(plan, torch.float16, {"N": 200, "D": 600}, scale=2.0)
