@@ -38,6 +38,30 @@ def fraction(parts: Iterable[Expr], order: Mapping[str, int]) -> tuple[list[Expr
     return above, below
 
 
+def one_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
+    """A quotient of numbers with its square roots in one: ``sqrt(2 / pi)``, and ``1 / sqrt(2)`` for ``sqrt(2) / 2``."""
+    roots = [[f.base for f in Mul.make_args(part) if f.is_Pow and f.exp == S.Half] for part in (top, bottom)]
+    if not roots[0]:
+        return top, bottom
+    above, below = (Mul(*bases) for bases in roots)
+    top, bottom = top / sympy.sqrt(above), bottom / sympy.sqrt(below)
+    if (bottom / above).is_Integer:
+        return top, Mul(bottom / above, Pow(above * below, S.Half, evaluate=False), evaluate=False)
+    return Mul(top, Pow(above / below, S.Half, evaluate=False), evaluate=False), bottom
+
+
+def split_roots(number: Expr, parts: list[Expr]) -> tuple[Expr, tuple[list[Expr], list[Expr]], list[Expr]]:
+    """The rational number in front of a product, the square roots above and below the line, and the other factors."""
+    numbers = [p for p in parts if p.is_number and p.is_Pow and abs(p.exp) == S.Half]
+    if not numbers:
+        return number, ([], []), parts
+    top, bottom = one_root(*sympy.fraction(Mul(number, *numbers)))
+    split = [[f for f in Mul.make_args(part) if f != 1] for part in (top, bottom)]
+    rational = [Mul(*(f for f in part if f.is_Rational)) for part in split]
+    above, below = ([f for f in part if not f.is_Rational] for part in split)
+    return rational[0] / rational[1], (above, below), [p for p in parts if p not in numbers]
+
+
 def _factor_order(factor: Expr, order: Mapping[str, int]) -> tuple[int, int, int]:
     """Scalars, then by the first index of the left side that a factor holds; reductions after what is simpler."""
     first = min((order.get(i.name, len(order)) for i in factor.atoms(Index)), default=-1)

@@ -18,7 +18,7 @@ from symderive.algebra import nodes
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation
-from symderive.algebra.reading import fraction, product_of, reading_order, split_condition
+from symderive.algebra.reading import fraction, product_of, reading_order, split_condition, split_roots
 from symderive.algebra.terms import content, depends, factors, primitive, terms
 from symderive.errors import InternalError
 from symderive.spec import model, syntax
@@ -147,11 +147,13 @@ class Writer:
     @write.register
     def _mul(self, expression: Mul) -> Node:
         number, parts = self._numbers(expression)
+        number, roots, parts = split_roots(number, parts)
         rest, mean = self._mean(Mul(*parts, evaluate=False))
         above, below = fraction([f for f in factors(rest) if f is not S.One], self.order)
         head = [self.write(f) for f in above]
         if mean is not None:
             head.append(mean)
+        head[:0] = [self.write(r) for r in roots[0]]
         decimal = abs(number.p) != 1 and number.q > 100 and 10**15 % number.q == 0
         if decimal:
             head.insert(0, Number(Fraction(abs(int(number.p)), int(number.q))))
@@ -159,7 +161,7 @@ class Writer:
             head.insert(0, Number(Fraction(abs(int(number.p)))))
         if number.is_negative:
             head[0] = Unary("-", head[0])
-        tail = [self.write(f) for f in below]
+        tail = [self.write(f) for f in (*roots[1], *below)]
         if number.q != 1 and not decimal:
             tail.insert(0, Number(Fraction(int(number.q))))
         result = product_of(head)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 import sympy
-from sympy import Expr, Mul, Pow, Rational, S, Symbol, fraction, sqrt, together
+from sympy import Expr, Rational, S, Symbol, fraction, together
 
 from symderive.algebra.nodes import FloorDiv, Mod
+from symderive.algebra.reading import one_root
 from symderive.emit.precedence import Level, Text, fill
 from symderive.errors import InternalError
 from symderive.lower.shapes import Shape
@@ -49,7 +50,7 @@ class Numbers:
             return negate(self.text(-value, whole))
         top, bottom = fraction(value)
         if not whole:
-            top, bottom = _one_root(top, bottom)
+            top, bottom = one_root(top, bottom)
         if bottom != 1:
             return fill("{0} // {1}" if whole else "{0} / {1}", self.text(top, whole), self.text(bottom, whole))
         coefficient, rest = top.as_coeff_Mul()
@@ -86,25 +87,11 @@ class Numbers:
         raise InternalError(f"no spelling for the number {value}: add one to emit/numbers.py")
 
 
-def _one_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
-    """A quotient with its square roots in one: ``sqrt(2 / pi)``, and ``1 / sqrt(2)`` for ``sqrt(2) / 2``."""
-    roots = [[f.base for f in Mul.make_args(part) if f.is_Pow and f.exp == S.Half] for part in (top, bottom)]
-    if not roots[0]:
-        return top, bottom
-    above, below = (Mul(*bases) for bases in roots)
-    top, bottom = top / sqrt(above), bottom / sqrt(below)
-    if roots[1]:
-        return Mul(top, Pow(above / below, S.Half, evaluate=False), evaluate=False), bottom
-    if (bottom / above).is_Integer:
-        return top, Mul(bottom / above, Pow(above, S.Half, evaluate=False), evaluate=False)
-    return Mul(top, Pow(above, S.Half, evaluate=False), evaluate=False), bottom
-
-
 def reciprocal(value: Expr) -> Expr | None:
     """The d for which ``value`` is written as 1 / d."""
     if value.is_Rational:
         return 1 / value if value.p == 1 and value.q > 1 else None
-    top, bottom = _one_root(*fraction(value))
+    top, bottom = one_root(*fraction(value))
     return bottom if top == 1 and bottom != 1 else None
 
 

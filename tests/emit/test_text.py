@@ -29,7 +29,7 @@ OPERATORS = ["{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "{0} ** {1}", "
 OPERATORS += ["{0} < {1}", "{0}[{1}]", "{0} % {1}", "{0} and {1}", "not {0}", "{0} if {1} else 0"]
 
 
-@pytest.mark.parametrize(("outer", "inner"), itertools.product(OPERATORS, OPERATORS))
+@pytest.mark.parametrize(("outer", "inner"), list(itertools.product(OPERATORS, OPERATORS)))
 def test_pieces_stay_whole_with_the_fewest_parentheses(outer, inner):
     import ast
 
