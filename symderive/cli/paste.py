@@ -13,7 +13,9 @@ A block stands between two comments; what is between them is generated:
   <!-- /symderive -->
 It names a spec (a path from the file's folder or the current one, or a name in the catalogue), gradients (none for
 all), and a format: index, array, latex-index, latex-array, steps, text, latex, markdown, torch, numpy, spec, json,
-errors, graph, mermaid, or source.
+errors, graph, mermaid, or source. One that names a folder and the format catalogue shows every spec in it, by group:
+  <!-- symderive: derivations catalogue -->
+  <!-- /symderive -->
 
 \b
 Examples:

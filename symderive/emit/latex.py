@@ -48,6 +48,12 @@ def statement_latex(statement: Statement, notation: Notation | None = None) -> s
     return aligned(printer.equation(printer.tex(statement.left).text, statement.sides))
 
 
+def statements_latex(statements: Sequence[Statement], notation: Notation | None = None) -> str:
+    """Equations of index form as LaTeX, one below the other."""
+    printer = IndexPrinter(notation)
+    return aligned([line for s in statements for line in printer.equation(printer.tex(s.left).text, s.sides)])
+
+
 def equation_latex(equation: Equation, notation: Notation | None = None) -> str:
     """An equation of a spec's forward as LaTeX."""
     indices = tuple(Batch() if i == BATCH else Name(i) for i in equation.indices)

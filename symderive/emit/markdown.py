@@ -42,12 +42,12 @@ def derivation_formulas(
 
 def _markdown(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"{'#' * block.level} {_outside_code(_one_line(block.text), _escape_markdown)}"
+        return f"{'#' * block.level} {prose_markdown(block.text)}"
     if isinstance(block, Prose):
-        lead = f"**{_escape_markdown(block.lead)}** " if block.lead else ""
-        return (lead + _outside_code(_one_line(block.text), _escape_markdown)).rstrip()
+        lead = f"**{escape_markdown(block.lead)}** " if block.lead else ""
+        return (lead + prose_markdown(block.text)).rstrip()
     if isinstance(block, Formula):
-        return f"$$\n{block.latex}\n$$"
+        return formula_markdown(block.latex)
     return f"```python\n{block.text.rstrip()}\n```"
 
 
@@ -72,7 +72,18 @@ def _outside_code(text: str, escape: Callable[[str], str], code: Callable[[str],
     return "".join(code(part) if part.startswith("`") and len(part) > 1 else escape(part) for part in parts)
 
 
-def _escape_markdown(text: str) -> str:
+def formula_markdown(latex: str) -> str:
+    """A displayed formula."""
+    return f"$$\n{latex}\n$$"
+
+
+def prose_markdown(text: str) -> str:
+    """A paragraph; what stands between backticks is code."""
+    return _outside_code(_one_line(text), escape_markdown)
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it is."""
     return re.sub(r"([\\*_<>\[\]$#`|])", r"\\\1", text)
 
 

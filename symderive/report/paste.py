@@ -10,8 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from symderive import api
-from symderive.catalogue import spec_path
+from symderive.catalogue import spec_path, spec_paths
 from symderive.errors import Location, Span, SymderiveError
+from symderive.report.page import catalogue_page
 
 START = re.compile(r"^(?P<indent>[ \t]*)<!--\s*symderive:\s*(?P<words>.*?)\s*-->\s*$")
 END = re.compile(r"^[ \t]*<!--\s*/symderive\s*-->\s*$")
@@ -230,6 +231,9 @@ FORMS: Mapping[str, Form] = {
 SOURCE = "source"
 """One more format: the spec's own file."""
 
+CATALOGUE = "catalogue"
+"""And one of a folder: every spec in it."""
+
 MEASURED = frozenset({"errors"})
 """Formats whose numbers differ from machine to machine: a block is stale where anything but a number differs."""
 
@@ -239,6 +243,8 @@ def generate(block: Block, path: Path, text: str) -> tuple[str, bool]:
     line = block.first - 1
     try:
         spec, names, form = _words(block.words, path)
+        if form == CATALOGUE:
+            return catalogue_page([(p, _derived(p, _stamp(p))) for p in spec_paths([spec])], path.parent), False
         if form == SOURCE:
             return fenced(api.load(spec).text, "yaml"), False
         derivation = _derived(spec, _stamp(spec))
@@ -251,20 +257,32 @@ def generate(block: Block, path: Path, text: str) -> tuple[str, bool]:
 
 def _words(words: Sequence[str], path: Path) -> tuple[Path, tuple[str, ...], str]:
     """The spec, the gradients and the format that a marker names."""
-    known = ", ".join((*FORMS, SOURCE))
+    known = ", ".join((*FORMS, SOURCE, CATALOGUE))
     if len(words) < 2:
         raise SymderiveError(
             "a block names a spec, the gradients (all if it names none) and a format",
             hint=f"<!-- symderive: derivations/linear_mse.yaml dW latex-array -->; the formats are {known}",
         )
     spec, *names, form = words
-    if form not in (*FORMS, SOURCE):
-        near = difflib.get_close_matches(form, [*FORMS, SOURCE], n=1)
+    if form not in (*FORMS, SOURCE, CATALOGUE):
+        near = difflib.get_close_matches(form, [*FORMS, SOURCE, CATALOGUE], n=1)
         raise SymderiveError(
             f"there is no format '{form}'", hint=f"did you mean {near[0]}?" if near else f"the formats are {known}"
         )
     beside = path.parent / spec
+    if form == CATALOGUE:
+        return _folder(beside if beside.is_dir() else Path(spec), names), (), form
     return (beside if beside.is_file() else spec_path(spec)), tuple(names), form
+
+
+def _folder(folder: Path, names: Sequence[str]) -> Path:
+    """The folder that a block is about."""
+    if names or not folder.is_dir():
+        said = f"it is given {', '.join(names)}, too" if names else f"'{folder}' is none"
+        raise SymderiveError(
+            f"the block is about a folder, and {said}", hint="<!-- symderive: derivations catalogue -->"
+        )
+    return folder
 
 
 def _stamp(spec: Path) -> tuple[int, int]:
@@ -272,7 +290,7 @@ def _stamp(spec: Path) -> tuple[int, int]:
     return state.st_mtime_ns, state.st_size
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _derived(spec: Path, stamp: tuple[int, int]) -> api.Derivation:
     """A spec derived once however many blocks show it."""
     return api.derive(api.load(spec))

@@ -9,6 +9,7 @@ _TEMPLATE = """\
 # The op {name}. `symderive derive {name}.yaml` derives its gradients, `symderive check {name}.yaml` checks them.
 name: {name}
 title: What it computes, in a few words
+# group: Layers                      # the heading under which a list of specs puts it
 source: where the formula is taken from
 
 # The sizes of your real problem. Checks add sizes of their own.

@@ -120,6 +120,43 @@ def test_what_is_wrong_is_told_with_its_place(folder, text, message, place):
     assert f"a.md{place}" in str(raised.value)
 
 
+CUBE = SPEC.replace("square", "cube").replace("x[i]**2", "x[i]**3").replace("sizes", "title: Cubes_\ngroup: Odd\nsizes")
+
+
+def test_a_folder_is_shown_by_group_with_formulas_and_links(folder):
+    (folder / "cube.yaml").write_text(CUBE)
+    (folder / "docs").mkdir()
+    got = pasted(folder / "docs", block(".. catalogue"))
+    assert "[**Odd**](#odd): [cube](#cube)\n\n[**Other**](#other): [square](#square)\n" in got
+    assert "## Odd\n\n### cube\n\nCubes\\_. `x [N], w [N]`. [Spec](../cube.yaml).\n" in got
+    assert "\n## Other\n\n### square\n\n`x [N], w [N]`. [Spec](../square.yaml).\n" in got
+    assert "$$\nL = \\sum_{i} w_{i} x_{i}^{3}\n$$\n\nGradients:\n\n$$\n\\begin{aligned}\n\\frac" in got
+    assert pasted(folder / "docs", got) == got
+
+
+def test_headings_of_one_name_have_anchors_of_their_own(folder):
+    (folder / "cube.yaml").write_text(CUBE.replace("group: Odd", "group: Square"))
+    assert pasted(folder, block(". catalogue")).splitlines()[1:4] == [
+        "[**Square**](#square): [cube](#cube)",
+        "",
+        "[**Other**](#other): [square](#square-1)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("square.yaml catalogue", "about a folder, and 'square.yaml' is none"),
+        (". dx catalogue", "about a folder, and it is given dx, too"),
+        ("empty catalogue", "empty holds no spec"),
+    ],
+)
+def test_what_is_no_folder_of_specs_is_told(folder, words, message):
+    (folder / "empty").mkdir()
+    with pytest.raises(SymderiveError, match=message):
+        pasted(folder, block(words))
+
+
 def test_an_unknown_format_is_answered_with_the_nearest(folder):
     with pytest.raises(SymderiveError) as raised:
         pasted(folder, block("square.yaml latex-arry"))
