@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Mul, S, cancel, expand
+from sympy import Add, Expr, Mul, S, cancel, expand, floor
 
 from symderive.algebra.bounds import in_range
 from symderive.algebra.nodes import Access, FloorDiv, Index, Mod
@@ -23,24 +23,68 @@ class Split:
 
 
 def in_digits(pairs: Sequence[tuple[Expr, Expr]], unknowns: Sequence[Index]) -> Split | None:
-    """``h = D*q + r`` for every unknown that is read as ``h // D`` or ``h % D`` with a D that divides its extent."""
+    """``h = D*q + r`` for every unknown that is read as ``f // D`` or ``f % D``, f being ``h``, ``h + c`` or ``c - h``.
+
+    Of h itself D divides the extent; of the others the quotients run over nearly all that they are compared with.
+    """
     values: dict[Index, Expr] = {}
     digits: list[Index] = []
     for unknown in unknowns:
-        nodes = {n for _, p in pairs for n in p.atoms(FloorDiv, Mod) if n.args[0] == unknown}
-        divisors = {n.args[1] for n in nodes}
-        if len(divisors) != 1:
+        found = {n.args for _, p in pairs for n in p.atoms(FloorDiv, Mod) if unknown in n.args[0].atoms(Index)}
+        if len(found) != 1:
             continue
-        (divisor,) = divisors
-        count = cancel(unknown.extent / divisor)
-        if divisor.atoms(Index, Access) or not _is_whole(count):
+        ((inner, divisor),) = found
+        if divisor.atoms(Index, Access):
             continue
-        high, low = Index("~", count).fresh(), Index("~", divisor).fresh()
-        values[unknown] = divisor * high + low
-        digits += [high, low]
+        plain = _digits_of_whole(unknown, divisor) if inner == unknown else None
+        split = plain or _digits_of_part(unknown, inner, divisor, pairs)
+        if split is not None:
+            values[unknown] = split[0]
+            digits += split[1:]
     if not values:
         return None
     return Split([(t, transform(substitute(p, values), _without_remainder)) for t, p in pairs], values, digits)
+
+
+def _digits_of_whole(unknown: Index, divisor: Expr) -> tuple[Expr, Index, Index] | None:
+    """``h = D*q + r`` where D divides the extent of h; with its digits."""
+    count = cancel(unknown.extent / divisor)
+    if not _is_whole(count):
+        return None
+    high, low = Index("~", count).fresh(), Index("~", divisor).fresh()
+    return divisor * high + low, high, low
+
+
+def _digits_of_part(
+    unknown: Index, inner: Expr, divisor: Expr, pairs: Sequence[tuple[Expr, Expr]]
+) -> tuple[Expr, Index, Index] | None:
+    """``h = D*(q + q0) + r - c`` for ``f = h + c``, where q0 is the least of the quotients, and the like for ``c - h``.
+
+    Not every pair of digits is an h. Where many were none, as for a quotient that stays far below what it is compared
+    with, the delta says it better.
+    """
+    sign = expand(inner).coeff(unknown)
+    constant = expand(inner - sign * unknown)
+    if sign not in (1, -1) or constant.atoms(Index, Access) or not divisor.is_positive:
+        return None
+    least = constant if sign == 1 else constant - unknown.extent + 1
+    greatest = least + unknown.extent - 1
+    first = floor(least / divisor)
+    count = floor(greatest / divisor) - first + 1
+    compared = [t for t, p in pairs if isinstance(t, Index) and any(n.args[0] == inner for n in p.atoms(FloorDiv))]
+    if not all(_nearly(divisor * t.extent, unknown.extent, divisor) for t in compared) or not compared:
+        return None
+    high, low = Index("~", count).fresh(), Index("~", divisor).fresh()
+    backwards = sign == -1 and not any(n.args[0] == inner for _, p in pairs for n in p.atoms(Mod))
+    rest = divisor - 1 - low if backwards else low
+    return expand(sign * (divisor * (high + first) + rest - constant)), high, low
+
+
+def _nearly(a: Expr, b: Expr, divisor: Expr) -> bool:
+    """Whether two sizes differ by a number of entries that does not grow with them."""
+    difference = expand(a - b)
+    plain = difference.xreplace({f: f.args[0] for f in difference.atoms(floor)})
+    return expand(plain).is_number or (expand(plain).free_symbols <= divisor.free_symbols)
 
 
 def _is_whole(count: Expr) -> bool:

@@ -266,13 +266,21 @@ class Compiler:
         return (lambda *a: code(*a, *defaults)) if missing else code
 
     def definition(self, name: str) -> Callable[..., Value]:
-        """A function by its definition: its parameters take the slots of indices."""
+        """A function by its definition: its parameters take the slots of indices. Of NaN it is NaN, as PyTorch's is."""
         row = FUNCTIONS[name]
         if row.definition is None:
             self.fail(f"{name} cannot be evaluated exactly", syntax.NOWHERE)
         compiler = Compiler(self.domain, self.tensors, dict.fromkeys(row.parameters, 0))
         body = compiler.compile(definition_of(name), frozenset())
-        return lambda *arguments: body(list(arguments))
+        is_nan = self.domain.is_nan
+
+        def call(*arguments: Value) -> Value:
+            for argument in arguments:
+                if is_nan(argument):
+                    return argument
+            return body(list(arguments))
+
+        return call
 
     def where(self, node: syntax.Call) -> Closure:
         """The branch taken; the other one is not evaluated."""

@@ -189,7 +189,13 @@ def _inverse_root(d: Domain, x: Value) -> Value:
     return d.div(1, d.functions["sqrt"](x))
 
 
+def _sign(d: Domain, x: Value) -> Value:
+    """Of 0 it is 0: a slope all the same, so that a root of it has no derivative there, as that of a square."""
+    return int(d.compare(">")(x, 0)) - int(d.compare("<")(x, 0))
+
+
 _SLOPES: dict[str, Callable[[Domain, Value, Value], Value]] = {
+    "abs": lambda d, x, y: _sign(d, x),
     "exp": lambda d, x, y: y,
     "log": lambda d, x, y: d.div(1, x),
     "sqrt": lambda d, x, y: d.div(1, d.mul(2, y)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sympy import Expr, Mul, S, floor
+from sympy import Add, Expr, Mul, S, floor
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Access, Clamp, FloorDiv, Index, Le, Mod, Pad, Where
@@ -37,6 +37,8 @@ def lower_pad(e: Pad, ctx: Lowering) -> Labelled:
     positions: list[Expr] = []
     for place, extent in zip(access.indices, shape, strict=True):
         form = affine(place)
+        if form is None and (quotient := _quotient(place)) is not None:
+            form = affine(quotient[0])
         bounded = form is not None and form.least is not None and ctx.is_scalar(fill)
         if (isinstance(place, Index) and place.is_batch) or bounded or in_range(place, extent, ctx.ranges):
             positions.append(place)
@@ -101,13 +103,14 @@ def read(value: Labelled, places: dict[Index, Expr], ctx: Lowering, fill: Expr |
     reading = _Reading(value.node, list(value.axes), dict(places), ctx, fill)
     _merge_quotients(reading)
     _roll(reading)
+    _stretch(reading)
+    _tile(reading)
     forms = _forms(reading)
     _pad(reading, forms)
     _slice(reading, forms)
     for label, form in forms.items():
         if len(form.terms) > 1:
             _split(reading, label, form)
-    _repeat(reading)
     _flip(reading)
     return gather.gathered(reading.node, reading.axes, reading.names, reading.todo, ctx)
 
@@ -258,11 +261,16 @@ def _slice(r: _Reading, forms: dict[Index, Affine]) -> None:
         if not whole:
             items[label] = plan.Span(form.constant, length, step)
     r.node = r.ctx.graph.slice(r.node, [items.get(i) for i in r.plain])
-    for label, form in forms.items():
+    for label, form in list(forms.items()):
+        item = items.get(label)
         if not form.terms:
             r.axes.remove(label)
         elif len(form.terms) == 1:
             _rename(r, label, form.terms[0][0])
+        elif isinstance(item, plan.Span):
+            cut = Index("~", item.length).fresh()
+            _rename(r, label, cut)
+            forms[cut] = forms.pop(label)
 
 
 def _window(r: _Reading, form: Affine) -> tuple[Index, Expr, Index, Expr, Expr]:
@@ -306,27 +314,62 @@ def _split(r: _Reading, label: Index, form: Affine) -> None:
 # --- x[i // D], x[i % D]
 
 
-def _repeat(r: _Reading) -> None:
-    """``x[i // D]`` repeats each entry D times, ``x[i % D]`` the whole axis, where i runs over all of it."""
+def _quotient(place: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """``(f, D, c)`` where the position is ``f // D + c`` with one index in f, of coefficient 1 or -1."""
+    quotients = [t for t in Add.make_args(place) if isinstance(t, FloorDiv)]
+    if len(quotients) != 1:
+        return None
+    inner, width = quotients[0].args
+    offset = place - quotients[0]
+    form = affine(inner)
+    if form is None or len(form.terms) != 1 or abs(form.terms[0][1]) != 1 or (offset + width).atoms(Index, Access):
+        return None
+    return (inner, width, offset) if width.is_positive else None
+
+
+def _stretch(r: _Reading) -> None:
+    """``x[f // D]`` is x with each entry repeated D times, read at f; where f runs over most of that."""
     for label, place in list(r.todo.items()):
-        if not isinstance(place, FloorDiv | Mod) or not isinstance(place.args[0], Index):
+        found = _quotient(place)
+        if found is None:
+            continue
+        inner, width, offset = found
+        form = affine(inner)
+        assert form is not None
+        index = form.terms[0][0]
+        whole = same(label.extent * width, index.extent)
+        if not whole and r.ctx.number(label.extent * width) > 2 * r.ctx.extent(index):
+            continue
+        longer = _repeated(r, label, width, inside=True)
+        del r.todo[label]
+        r.todo[longer] = simplify_size(inner + width * offset)
+
+
+def _tile(r: _Reading) -> None:
+    """``x[i % D]`` is the whole axis again and again, where i runs over all of that."""
+    for label, place in list(r.todo.items()):
+        if not isinstance(place, Mod) or not isinstance(place.args[0], Index):
             continue
         index, width = place.args
-        times = width if isinstance(place, FloorDiv) else index.extent / width
-        inner = isinstance(place, FloorDiv)
-        if not same(label.extent * times, index.extent) or (not inner and not same(label.extent, width)):
+        times = index.extent / width
+        if not times.is_integer or not same(label.extent * times, index.extent) or not same(label.extent, width):
             continue
-        if not times.is_integer:
-            continue
-        name, extra = r.named(index), Index("~", times).fresh()
-        at = r.axes.index(label)
-        pair = [label, extra] if inner else [extra, label]
-        longer = [*r.axes[:at], *pair, *r.axes[at + 1 :]]
-        node = r.ctx.graph.expand(r.node, [longer.index(extra) - len(longer)])
-        node = r.ctx.graph.broadcast(node, shape_of(longer))
-        r.axes[at] = name
-        r.node = r.ctx.graph.reshape(node, shape_of(r.axes))
+        longer = _repeated(r, label, times, inside=False)
         del r.todo[label]
+        r.todo[longer] = index
+
+
+def _repeated(r: _Reading, label: Index, times: Expr, inside: bool) -> Index:
+    """An axis with each entry (``inside``), or the whole axis, so many times; gives its new label."""
+    extra, longer = Index("~", times).fresh(), Index("~", simplify_size(label.extent * times)).fresh()
+    at = r.axes.index(label)
+    pair = [label, extra] if inside else [extra, label]
+    line = [*r.axes[:at], *pair, *r.axes[at + 1 :]]
+    node = r.ctx.graph.expand(r.node, [line.index(extra) - len(line)])
+    node = r.ctx.graph.broadcast(node, shape_of(line))
+    r.axes[at] = longer
+    r.node = r.ctx.graph.reshape(node, shape_of(r.axes))
+    return longer
 
 
 def _flip(r: _Reading) -> None:

@@ -16,6 +16,21 @@ FORMS = {
         "y[n, h] = x[n, h // 2]",
         "dx[n, i] = sum[j](dy[n, 2 * i + j])",
     ),
+    "many to one, shifted": (
+        "inputs: {x: [N, H]}\nindices: {h: 2*H - 1}",
+        "y[n, h] = x[n, (h + 1) // 2]",
+        "dx[n, i] = sum[j](pad(dy[n, 2 * i + j - 1]))",
+    ),
+    "many to one, backwards": (
+        "inputs: {x: [N, H]}\nindices: {h: 3*H}",
+        "y[n, h] = x[n, (3*H - 1 - h) // 3]",
+        "dx[n, i] = sum[j](dy[n, 3 * H - 3 * i + j - 3])",
+    ),
+    "a quotient of part of the axis": (
+        "inputs: {x: [N, H], v: [H]}",
+        "y[n, h] = x[n, h // 2] * v[h]",
+        "dx[n, i] = sum[h : h // 2 == i](dy[n, h] * v[h])",
+    ),
     "pixel shuffle": (
         "inputs: {x: [4*C, H, D]}\nindices: {c: C, h: 2*H, v: 2*D}",
         "y[c, h, v] = x[4*c + 2*(h % 2) + v % 2, h // 2, v // 2]",
@@ -42,6 +57,14 @@ def test_the_adjoint_of(name):
 
 MOVES = {
     "many to one": ("x[..., None].expand(N, H, 2).reshape(N, 2 * H)", "dy.reshape(N, H, 2).sum(-1)"),
+    "many to one, shifted": (
+        "x[..., None].expand(N, H, 2).reshape(N, 2 * H)[:, 1:]",
+        "F.pad(dy, (1, 0)).reshape(N, H, 2).sum(-1)",
+    ),
+    "many to one, backwards": (
+        "x[..., None].expand(N, H, 3).reshape(N, 3 * H).flip(-1)",
+        "dy.reshape(N, H, 3).flip(1).sum(-1)",
+    ),
     "pixel shuffle": (
         "x.reshape(C, 2, 2, H, D).permute(0, 3, 1, 4, 2).reshape(C, 2 * H, 2 * D)",
         "dy.reshape(C, H, 2, D, 2).permute(0, 2, 4, 1, 3).reshape(4 * C, H, D)",
@@ -55,4 +78,14 @@ def test_digits_are_axes_of_a_reshaped_tensor(name):
     code = symderive.derive(loads(f"{HEAD}{head}\nforward: |\n  {forward}\n")).torch
     for line in MOVES[name]:
         assert line in code
+    assert "arange" not in code
+
+
+def test_windows_on_two_axes_that_leave_a_rest():
+    head = "inputs: {x: [N, H, D]}\nindices: {h: H // 2, v: D // 2, r: 2, s: 2}"
+    code = symderive.derive(
+        loads(f"{HEAD}{head}\nforward: |\n  y[n, h, v] = mean[r, s](x[n, 2*h + r, 2*v + s])\n")
+    ).torch
+    assert "x[:, : 2 * (H // 2), : 2 * (D // 2)].reshape(N, H // 2, 2, D // 2, 2).mean((2, 4))" in code
+    assert "F.pad(" in code
     assert "arange" not in code

@@ -223,3 +223,10 @@ def test_normalisers_do_not_repeat_their_sums():
 def test_long_chains_of_equations():
     text = "\n".join(["y0 = x"] + [f"y{n} = y{n - 1} + 1" for n in range(1, 800)])
     assert run(text, {"x": 0.0}) == 799
+
+
+@pytest.mark.parametrize("domain", [FLOAT, EXACT], ids=lambda d: d.name)
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "abs", "sign", "elu", "softplus"])
+def test_a_function_of_nan_is_nan(name, domain):
+    (value,) = run(f"y[i] = {name}(x[i] / x[i])", {"x": [0]}, domain=domain)
+    assert domain.is_nan(value)
