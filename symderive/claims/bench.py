@@ -6,17 +6,23 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from symderive.check.arrays import ArrayError, Interpreter
 from symderive.check.arrays_exact import ExactArrays
+from symderive.check.grid import Grid
+from symderive.check.grid_math import GridMath
+from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.objects import from_list, objects, shape_text
 from symderive.check.oracle import Evaluator, batch_extents, extent_of
 from symderive.claims.compare import close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
 from symderive.claims.ranges import Ranges
+from symderive.claims.records import FAULTS
+from symderive.claims.tape import Tape
 from symderive.claims.world import JACOBIAN, World, is_jacobian
 from symderive.errors import Span, SymderiveError
 from symderive.record import record
@@ -50,6 +56,9 @@ class Bench:
             ExactArrays(world.base), self.tensors, plain, world.constants, world.batch, self.scalar
         )
         self.letters = _letters(world)
+        self.math = None if isinstance(world.base, Tape) else GridMath(numbers_over(world.base))
+        self.scalars: dict[str, Fraction | int] = {**world.constants, **plain}
+        self._read: dict[tuple[str, int], np.ndarray] = {}
 
     # What a line says
 
@@ -77,6 +86,8 @@ class Bench:
             sides = self.sides(line, node)
             return close_where_finite(sides.claimed, sides.true)
         ranges = self.ranges(free, node, [(indices, true.shape, line.name)])
+        if (claimed := self.at_once(node, free, ranges)) is not None:
+            return close_where_finite(claimed, true)
         plain = self.world.base.plain
         return all(
             close_where_finite(np.array(plain(value), dtype=float), np.array(plain(true[at]), dtype=float))
@@ -107,9 +118,14 @@ class Bench:
             if len(free) != len(line.indices):
                 raise ClaimError("form", f"the left side of {line.name} holds each index once", line.statement.span)
             value = self.spelled(self.table(node, free, self.ranges(free, node, [])), line.indices)
-        self.tensors[line.name] = value
         self.helpers.add(line.name)
-        self.evaluator.forget(line.name)
+        self.put(line.name, value)
+
+    def put(self, name: str, value: Any) -> None:
+        """A tensor of that name from now on."""
+        self.tensors[name] = value
+        self.evaluator.forget(name)
+        self._read = {key: a for key, a in self._read.items() if key[0] != name}
 
     def plain_array(self, node: syntax.Node) -> np.ndarray:
         """An expression in array form, as plain numbers."""
@@ -135,10 +151,36 @@ class Bench:
     ) -> np.ndarray:
         """The values of an expression in index form over its free indices."""
         if local is not None:
-            self.tensors[_LOCAL] = local
-            self.evaluator.forget(_LOCAL)
+            self.put(_LOCAL, local)
+        if (found := self.at_once(node, free, ranges)) is not None:
+            return found
         values = [value for _, value in self.entries(node, free, ranges)]
         return from_list(values, [ranges[i] for i in free])
+
+    def at_once(self, node: syntax.Node, free: Sequence[str], ranges: Mapping[str, int]) -> np.ndarray | None:
+        """The same, over whole arrays; None where that cannot be, and entries have to be computed one by one."""
+        if self.math is None:
+            return None
+        ordered = {i: ranges[i] for i in free} | dict(ranges)
+        try:
+            with np.errstate(all="ignore"):
+                grid = Grid(self.math, ordered, self.read, self.scalars, self.array)
+                return np.asarray(grid.evaluate(self.rewritten(node), free))
+        except (*FAULTS, SymderiveError, ClaimError, RecursionError):
+            return None
+
+    def read(self, name: str, rank: int) -> np.ndarray:
+        """A tensor at so many indices, its batch axes as one."""
+        if (name, rank) not in self._read:
+            assert self.math is not None
+            array = self.math.numbers.array(self.tensors[name])
+            if array.ndim != rank:
+                count = self.world.batch
+                array = array.reshape(math.prod(array.shape[:count]), *array.shape[count:])
+            if array.ndim != rank:
+                raise Unsupported
+            self._read[name, rank] = array
+        return self._read[name, rank]
 
     def entries(
         self, node: syntax.Node, free: Sequence[str], ranges: Mapping[str, int]
@@ -165,7 +207,10 @@ class Bench:
         for indices, extents, name in given:
             found.positions(indices, extents, name)
         found.visit(self.rewritten(node))
-        return found.resolve()
+        ranges = found.resolve()
+        for indices, extents, name in given:
+            _whole_axes(indices, extents, name, ranges)
+        return ranges
 
     def rewritten(self, node: syntax.Node) -> syntax.Node:
         """The expression with every ``D(y[i], x[k])`` as an access to an array of derivatives."""
@@ -183,8 +228,7 @@ class Bench:
         name = f"{JACOBIAN}{_tensor(y)}:{_tensor(x)}"
         indices = (*_positions(y), *_positions(x))
         if name not in self.tensors:
-            self.tensors[name] = self._derivatives(y, x, node.span)
-            self.evaluator.forget(name)
+            self.put(name, self._derivatives(y, x, node.span))
         return syntax.Access(name, indices, span=node.span) if indices else syntax.Name(name, span=node.span)
 
     def _derivatives(self, y: syntax.Node, x: syntax.Node, span: Span) -> np.ndarray:
@@ -226,6 +270,15 @@ class Bench:
         known = [*self.tensors, *self.world.sizes, *self.world.constants]
         close = nearest(name, [n for n in known if not n.startswith((JACOBIAN, "~"))])
         return f"; did you mean {close}?" if close else ""
+
+
+def _whole_axes(indices: Sequence[syntax.Node], extents: Sequence[int], name: str, ranges: Mapping[str, int]) -> None:
+    """Raise where an index of a left side does not run over its axis."""
+    for position, (node, extent) in enumerate(zip(indices, extents, strict=True)):
+        index = label(node)
+        if index is not None and index in ranges and ranges[index] != extent:
+            runs = f"the index {index} takes {ranges[index]} values, and axis {position} of {name} has {extent} entries"
+            raise ClaimError("range", f"{runs}: give it another letter", node.span)
 
 
 _LOCAL = "~truth"

@@ -15,7 +15,6 @@ from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.points import Point
-from symderive.claims.tape import Node
 from symderive.claims.world import World
 from symderive.spec import model, syntax
 
@@ -65,10 +64,7 @@ class Paths:
     def without(self, keys: frozenset[str], tensor: str, world: World) -> np.ndarray:
         """The gradient of a tensor when nothing flows through some occurrences."""
 
-        def cut(node: Node) -> bool:
-            return node.label in keys
-
-        return world.plain(world.cut(cut, tensor)).astype(float)
+        return world.plain(world.cut(lambda label: label in keys, tensor)).astype(float)
 
     def groups(self, tensor: str) -> Iterator[tuple[frozenset[str], str]]:
         """Sets of occurrences to cut, with words: whole intermediates, occurrences of the tensor itself, pairs."""

@@ -37,7 +37,7 @@ class Tape(Domain):
         self.base = base
         self.name = f"{base.name}, recorded"
         self.pi, self.inf = base.pi, base.inf
-        self.functions = {name: self._function(name) for name in _PARTIALS} | {
+        self.functions = {name: self._function(name) for name in PARTIALS} | {
             name: self._flat(name) for name in ("floor", "round")
         }
 
@@ -131,7 +131,7 @@ class Tape(Domain):
         return lambda a: self.base.functions[name](self.stop(a))
 
     def _function(self, name: str) -> Callable[[Value], Value]:
-        partial = _PARTIALS[name]
+        partial = PARTIALS[name]
 
         def call(a: Value) -> Value:
             function = self.base.functions[name]
@@ -197,7 +197,7 @@ def _one_minus_square(d: Domain, x: Value) -> Value:
     return d.sub(1, d.mul(x, x))
 
 
-_PARTIALS: dict[str, Callable[[Domain, Value, Value], Value]] = {
+PARTIALS: dict[str, Callable[[Domain, Value, Value], Value]] = {
     "exp": lambda d, x, v: v,
     "log": lambda d, x, v: d.div(1, x),
     "sqrt": lambda d, x, v: d.div(1, d.mul(2, v)),

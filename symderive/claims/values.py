@@ -252,8 +252,7 @@ def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:
     upstream = world.gradient(y)
     result = np.empty(upstream.shape, dtype=object)
     for at in np.ndindex(*upstream.shape):
-        adjoints = world.tape.reverse([(world.nodes[y][at], 1)])
-        result[at] = world.base.mul(upstream[at], adjoints[world.nodes[x][at]])
+        result[at] = world.base.mul(upstream[at], world.of_entry(y, at, x)[at])
     return result
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from symderive.check.exact import EXACT
 from symderive.check.numbers import Domain
 from symderive.check.objects import from_list, objects
-from symderive.check.oracle import Evaluator, batch_extents, shape_of
-from symderive.claims.tape import Adjoints, Node, Tape
+from symderive.check.oracle import batch_extents, shape_of
+from symderive.claims.records import Record, Setting
+from symderive.claims.tape import Tape
 from symderive.spec import model, syntax
 
 Sizes = Mapping[str, "int | tuple[int, ...]"]
@@ -58,17 +59,9 @@ class World:
         self.upstreams = upstreams
         self.constants = dict(spec.constants if constants is None else constants)
         self.base: Domain = Tape(base) if twice else base
-        self.tape = Tape(self.base)
         self.equations = spec.equations if equations is None else tuple(equations)
         real = {i.name for i in spec.inputs if i.is_real}
-        self.leaves = {n: self._leaf(a) if n in real else objects(a) for n, a in inputs.items()}
-        self.evaluator = Evaluator(self.equations, self.leaves, sizes, self.tape, self.constants)
-        self._gradients: dict[str, np.ndarray] = {}
-        self.nodes = self.leaves | self.evaluator.tensors()
-
-    def _leaf(self, a: np.ndarray) -> np.ndarray:
-        lift = self.base.leaf if isinstance(self.base, Tape) else (lambda v: v)
-        return from_list([self.tape.leaf(lift(v)) for v in objects(a).flat], a.shape)
+        self.record = Record(Setting(self.equations, inputs, real, sizes, self.base, self.constants))
 
     @property
     def batch(self) -> int:
@@ -78,34 +71,21 @@ class World:
     @cached_property
     def values(self) -> dict[str, np.ndarray]:
         """Every tensor in the numbers of the base."""
-        return {name: self.lowered(a) for name, a in self.nodes.items()}
-
-    def lowered(self, a: np.ndarray) -> np.ndarray:
-        """An array of recorded numbers as one of the base."""
-        return from_list([self.tape.lower(v) for v in a.flat], a.shape)
+        return self.record.values()
 
     @cached_property
-    def seeds(self) -> list[tuple[Any, Any]]:
-        """The entries of the outputs, and their upstreams."""
-        return [
-            pair
-            for name in self.spec.outputs
-            for pair in zip(self.nodes[name].flat, objects(self.upstreams[name]).flat, strict=True)
-        ]
+    def _gradient(self) -> Callable[[str], np.ndarray]:
+        return self.record.sweep(self.upstreams)
 
-    @cached_property
-    def adjoints(self) -> Adjoints:
-        """The derivatives of the contracted outputs by everything."""
-        return self.tape.reverse(self.seeds)
-
-    def gradient(self, tensor: str, adjoints: Adjoints | None = None) -> np.ndarray:
+    def gradient(self, tensor: str) -> np.ndarray:
         """The gradient of the outputs with respect to a tensor, in its shape."""
-        if adjoints is None:
-            if tensor not in self._gradients:
-                self._gradients[tensor] = self.gradient(tensor, self.adjoints)
-            return self._gradients[tensor]
-        nodes = self.nodes[tensor]
-        return from_list([adjoints[n] for n in nodes.flat], nodes.shape)
+        return self._gradient(tensor)
+
+    def of_entry(self, numerator: str, at: tuple[int, ...], denominator: str) -> np.ndarray:
+        """The derivatives of one entry of a tensor by each entry of another."""
+        seed = objects(np.zeros(self.values[numerator].shape, dtype=int))
+        seed[at] = 1
+        return self.record.sweep({numerator: seed})(denominator)
 
     def named(self, name: str) -> np.ndarray:
         """The tensor ``d<name>``, or ``d<name>_total``: of an output, the upstream or what has accumulated."""
@@ -114,9 +94,9 @@ class World:
             return objects(self.upstreams[tensor])
         return self.gradient(tensor)
 
-    def cut(self, cut: Callable[[Node], bool], tensor: str) -> np.ndarray:
-        """The gradient without what flows through the recorded numbers that ``cut`` holds for."""
-        return self.gradient(tensor, self.tape.reverse(self.seeds, cut))
+    def cut(self, cut: Callable[[Any], bool], tensor: str) -> np.ndarray:
+        """The gradient without what flows through the recorded numbers or arrays whose label ``cut`` holds for."""
+        return self.record.sweep(self.upstreams, lambda node: cut(node.label))(tensor)
 
     @cached_property
     def known(self) -> dict[str, np.ndarray]:
@@ -136,6 +116,8 @@ class World:
 
     def plain(self, a: np.ndarray) -> np.ndarray:
         """An array as plain numbers."""
+        if not isinstance(self.base, Tape):
+            return np.asarray(a)
         return from_list([self.base.plain(v) for v in objects(a).flat], np.shape(a))
 
 

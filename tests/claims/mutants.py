@@ -11,7 +11,7 @@ from symderive.spec import syntax
 
 
 def mutants(spec, statement, others=()):
-    """Pairs of a kind and a statement with that mistake in it; ``others`` are gradients that it may be confused with."""
+    """Pairs of a kind and a statement with that mistake in it; ``others`` are gradients that it may be taken for."""
     seen = {statement.right}
     for make in MAKERS:
         for kind, node in make(spec, statement):

@@ -433,7 +433,7 @@ def rename_bound(spec, statement, node, rng):
 
 
 def _ranged(node):
-    """Whether every index that a binder names stands alone in a position, so that its range does not need its letter."""
+    """Whether every index that a binder names stands alone in a position, so that its letter gives no range."""
     alone = {
         i.id
         for a in node.walk() if isinstance(a, syntax.Access)

@@ -1,0 +1,330 @@
+"""Expressions of the index form evaluated over all values of their indices at once.
+
+It computes what :mod:`symderive.check.closures` computes entry by entry, with the same numbers, much faster where
+there are many entries. Every value has one axis for each index of the expression, of extent 1 where it does not depend
+on it. What does not fit that scheme (an access out of its range in a branch that is not taken, a function of matrices)
+raises :class:`~symderive.check.grid_numbers.Unsupported`, and whoever asked goes entry by entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symderive.check.closures import TAG, definition_of
+from symderive.check.grid_math import GridMath, Value
+from symderive.check.grid_numbers import Unsupported
+from symderive.check.grid_positions import index_of, integers
+from symderive.spec import syntax
+from symderive.spec.functions import FUNCTIONS
+
+LARGEST = 2_000_000
+LARGEST_EXACT = 200_000
+"""Entries of one array beyond which it is better to go entry by entry, which skips what a condition leaves out."""
+
+_ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "power"}
+
+
+class Grid:
+    """One expression over its indices. ``ranges`` are their extents in the order of the axes.
+
+    ``read`` gives a tensor at so many index positions, batch axes as one; ``scalars`` are sizes and constants, and
+    ``array`` computes what stands in array form.
+    """
+
+    def __init__(
+        self,
+        math: GridMath,
+        ranges: Mapping[str, int],
+        read: Callable[[str, int], Value],
+        scalars: Mapping[str, Fraction | int],
+        array: Callable[[syntax.Node], np.ndarray] | None = None,
+    ) -> None:
+        self.math = math
+        self.numbers = math.numbers
+        self.ranges = ranges
+        self.largest = LARGEST if self.numbers.dtype is float else LARGEST_EXACT
+        self.rank = max(len(ranges), 1)
+        self.axes = {name: axis for axis, name in enumerate(ranges)}
+        self.index = {name: self.along(n, self.axes[name]) for name, n in ranges.items()}
+        self.listed: set[str] = set()
+        self.parameters: dict[str, Value] = {}
+        self.read = read
+        self.scalars = scalars
+        self.array = array
+
+    def along(self, extent: int, axis: int) -> np.ndarray:
+        """The numbers from 0 along one axis."""
+        return np.arange(extent).reshape([-1 if a == axis else 1 for a in range(self.rank)])
+
+    def evaluate(self, node: syntax.Node, free: Sequence[str]) -> Value:
+        """The values over the free indices, which come first in ``ranges``."""
+        shape = [self.ranges[i] for i in free] + [1] * (self.rank - len(free))
+        value = self.math.broadcast(self.value(node), shape)
+        extents = shape[: len(free)]
+        return self.math.rearranged(value, range(self.rank), shape, extents)
+
+    def value(self, node: syntax.Node) -> Value:
+        """The value of an expression. Raises :class:`Unsupported`."""
+        if not self.parameters and (found := integers(self, node)) is not None:
+            return self.numbers.array(found)
+        rule = _BY_TYPE.get(type(node))
+        return self.array_scalar(node) if rule is None else rule(self, node)
+
+    def constant(self, number: Any) -> np.ndarray:
+        """A number with as many axes as all values."""
+        array = np.empty((1,) * self.rank, dtype=self.numbers.dtype)
+        array[...] = number
+        return array
+
+    def plain(self, node: syntax.Node) -> np.ndarray:
+        """The value of an expression, without a record."""
+        return self.math.plain(self.value(node))
+
+    def truth(self, node: syntax.Node) -> np.ndarray:
+        """An expression as a condition."""
+        if not self.parameters and (found := integers(self, node)) is not None:
+            return found != 0
+        return self.numbers.truth(self.plain(node))
+
+    def whole(self, node: syntax.Node) -> np.ndarray:
+        """The integers that an index position takes."""
+        found = None if self.parameters else integers(self, node)
+        return self.plain(node).astype(np.int64) if found is None else found
+
+    # Leaves
+
+    def number(self, node: syntax.Number) -> Value:
+        """An exact number as one of the domain."""
+        return self.constant(self.numbers.number(node.value))
+
+    def name(self, node: syntax.Name) -> Value:
+        """A parameter of a definition, an index, a number, or a scalar tensor."""
+        if node.id in self.parameters:
+            return self.parameters[node.id]
+        if node.id in self.index:
+            return self.numbers.array(self.index[node.id])
+        if node.id in ("pi", "inf"):
+            return self.constant(getattr(self.numbers, node.id))
+        if node.id in self.scalars:
+            return self.constant(self.numbers.number(self.scalars[node.id]))
+        return self.math.rearranged(self.read(node.id, 0), (), (), (1,) * self.rank)
+
+    def batch(self, node: syntax.Batch) -> Value:
+        """``...`` as the one index that it stands for."""
+        return self.numbers.array(self.index[syntax.BATCH])
+
+    def access(self, node: syntax.Access) -> Value:
+        """Entries of a tensor: its axes in the order of the indices where that is all, else by their positions."""
+        tensor = self.read(node.tensor, len(node.indices))
+        extents = self.math.plain(tensor).shape
+        labels = [index_of(i) for i in node.indices]
+        if len(set(labels)) == len(labels) and all(i in self.axes and i not in self.listed for i in labels):
+            return self.aligned(tensor, labels, extents)  # type: ignore[arg-type]
+        at = np.broadcast_arrays(*map(self.whole, node.indices))
+        if any(a.size and not (a.min() >= 0 and a.max() < n) for a, n in zip(at, extents, strict=True)):
+            raise Unsupported
+        return self.gathered(tensor, at)
+
+    def aligned(self, tensor: Value, labels: Sequence[str], extents: Sequence[int]) -> Value:
+        """A tensor with its axes at those of its indices."""
+        if any(self.ranges[i] > n for i, n in zip(labels, extents, strict=True)):
+            raise Unsupported
+        order = sorted(range(len(labels)), key=lambda n: self.axes[labels[n]])
+        shape = [1] * self.rank
+        for label in labels:
+            shape[self.axes[label]] = self.ranges[label]
+        return self.math.rearranged(tensor, order, [self.ranges[i] for i in labels], shape)
+
+    def gathered(self, tensor: Value, at: Sequence[np.ndarray]) -> Value:
+        """The entries at positions."""
+        if at and at[0].size > self.largest:
+            raise Unsupported
+        return self.math.gather(tensor, tuple(at))
+
+    def pad(self, node: syntax.Call) -> Value:
+        """The entries where an access is in its range, a value elsewhere."""
+        access = node.arguments[0]
+        if not isinstance(access, syntax.Access):
+            raise Unsupported
+        outside = self.value(node.arguments[1]) if len(node.arguments) > 1 else self.constant(0)
+        tensor = self.read(access.tensor, len(access.indices))
+        extents = self.math.plain(tensor).shape
+        at = np.broadcast_arrays(*map(self.whole, access.indices))
+        if not all(extents):
+            return outside
+        within = np.all([(a >= 0) & (a < n) for a, n in zip(at, extents, strict=True)], axis=0)
+        clipped = [np.clip(a, 0, n - 1) for a, n in zip(at, extents, strict=True)]
+        return self.math.choose(within, self.gathered(tensor, clipped), outside)
+
+    def subscript(self, node: syntax.Subscript) -> Value:
+        """Entries of an expression in array form."""
+        value = self.of_array(node.value)
+        at = np.broadcast_arrays(*map(self.whole, node.items))
+        if value.ndim != len(at) or any(a.min() < 0 or a.max() >= n for a, n in zip(at, value.shape, strict=True)):
+            raise Unsupported
+        return self.gathered(value, at)
+
+    def array_scalar(self, node: syntax.Node) -> Value:
+        """An expression in array form that is a scalar."""
+        value = self.of_array(node)
+        if value.ndim:
+            raise Unsupported
+        return self.constant(value[()])
+
+    def of_array(self, node: syntax.Node) -> np.ndarray:
+        """The value of an expression in array form."""
+        if self.array is None:
+            raise Unsupported
+        return self.numbers.array(self.array(node))
+
+    # Operations
+
+    def unary(self, node: syntax.Unary) -> Value:
+        """``-a`` or ``+a``."""
+        operand = self.value(node.operand)
+        return operand if node.op == "+" else self.math.neg(operand)
+
+    def binary(self, node: syntax.Binary) -> Value:
+        """Arithmetic."""
+        if node.op in ("//", "%"):
+            a, b = self.value(node.left), self.value(node.right)
+            quotient = self.numbers.floordiv(self.math.plain(a), self.math.plain(b))
+            return quotient if node.op == "//" else self.math.sub(a, self.math.mul(b, quotient))
+        if node.op not in _ARITHMETIC:
+            return self.array_scalar(node)
+        return self.sized(getattr(self.math, _ARITHMETIC[node.op]), self.value(node.left), self.value(node.right))
+
+    def sized(self, function: Callable[..., Value], *operands: Value) -> Value:
+        """The function, unless its result is too large."""
+        shapes = [self.math.plain(a).shape for a in operands]
+        if np.prod(np.broadcast_shapes(*shapes)) > self.largest:
+            raise Unsupported
+        return function(*operands)
+
+    def comparison(self, node: syntax.Compare) -> Value:
+        """A chain of comparisons."""
+        values = [self.plain(o) for o in node.operands]
+        tests = zip(node.ops, values, values[1:], strict=False)
+        found = [self.numbers.compare(op, a, b) for op, a, b in tests]
+        result = found[0]
+        for test in found[1:]:
+            result = result & test
+        return self.numbers.array(result)
+
+    def logical(self, node: syntax.Logical) -> Value:
+        """``and`` and ``or``."""
+        result = self.truth(node.operands[0])
+        for operand in node.operands[1:]:
+            other = self.truth(operand)
+            result = result & other if node.op == "and" else result | other
+        return self.numbers.array(result)
+
+    def negation(self, node: syntax.Not) -> Value:
+        """``not a``."""
+        return self.numbers.array(~self.truth(node.operand))
+
+    # Calls
+
+    def call(self, node: syntax.Call) -> Value:
+        """A structural call by its own rule, an element-wise function by its code or its definition."""
+        if node.function in _CALLS:
+            return _CALLS[node.function](self, node)
+        if node.function not in FUNCTIONS or node.keywords:
+            return self.array_scalar(node)
+        row = FUNCTIONS[node.function]
+        if len(node.arguments) not in row.arity:
+            raise Unsupported
+        arguments = [self.value(a) for a in node.arguments]
+        defaults = row.defaults[len(arguments) + len(row.defaults) - len(row.parameters) :]
+        arguments += [self.constant(self.numbers.number(Fraction(d))) for d in defaults]
+        if (code := self.math.function(node.function)) is not None:
+            return code(*arguments)
+        return self.defined(node.function, arguments)
+
+    def defined(self, name: str, arguments: Sequence[Value]) -> Value:
+        """A function by its definition; of NaN it is NaN."""
+        row = FUNCTIONS[name]
+        if row.definition is None:
+            raise Unsupported
+        outer, self.parameters = self.parameters, dict(zip(row.parameters, arguments, strict=True))
+        try:
+            value = self.value(definition_of(name))
+        finally:
+            self.parameters = outer
+        for argument in arguments:
+            unknown = self.numbers.is_nan(self.math.plain(argument))
+            if unknown.any():
+                value = self.math.choose(unknown, self.math.stop(argument), value)
+        return value
+
+    def where(self, node: syntax.Call) -> Value:
+        """The branch taken."""
+        condition, a, b = node.arguments
+        return self.math.choose(self.truth(condition), self.value(a), self.value(b))
+
+    def pick(self, op: str, a: Value, b: Value) -> Value:
+        """``max(a, b)`` for ``>``, ``min(a, b)`` for ``<``."""
+        second = self.numbers.second_is(op, self.math.plain(a), self.math.plain(b))
+        return self.math.choose(second, b, a)
+
+    def extremum(self, node: syntax.Call) -> Value:
+        """``max(a, b)`` and ``min(a, b)``."""
+        if len(node.arguments) != 2:
+            return self.array_scalar(node)
+        a, b = node.arguments
+        return self.pick(">" if node.function == "max" else "<", self.value(a), self.value(b))
+
+    def clamp(self, node: syntax.Call) -> Value:
+        """``clamp(x, lo, hi)``."""
+        x, low, high = map(self.value, node.arguments)
+        return self.pick("<", self.pick(">", x, low), high)
+
+    def delta(self, node: syntax.Call) -> Value:
+        """``delta(i, j)``."""
+        a, b = map(self.plain, node.arguments)
+        return self.numbers.array(self.numbers.compare("==", a, b))
+
+    def tag(self, node: syntax.Call) -> Value:
+        """The value, labelled."""
+        return self.math.tag(self.value(node.arguments[0]), node.keywords[0][0])
+
+    def stop(self, node: syntax.Call) -> Value:
+        """The value, with no gradient."""
+        return self.math.stop(self.value(node.arguments[0]))
+
+
+def _binder(grid: Grid, node: syntax.Binder) -> Value:
+    from symderive.check.grid_binders import binder
+
+    return binder(grid, node)
+
+
+_CALLS: dict[str, Callable[[Grid, syntax.Call], Value]] = {
+    "pad": Grid.pad,
+    "where": Grid.where,
+    "max": Grid.extremum,
+    "min": Grid.extremum,
+    "clamp": Grid.clamp,
+    "delta": Grid.delta,
+    "stop": Grid.stop,
+    TAG: Grid.tag,
+}
+
+_BY_TYPE: dict[type[syntax.Node], Callable[[Grid, Any], Value]] = {
+    syntax.Number: Grid.number,
+    syntax.Name: Grid.name,
+    syntax.Batch: Grid.batch,
+    syntax.Access: Grid.access,
+    syntax.Unary: Grid.unary,
+    syntax.Binary: Grid.binary,
+    syntax.Compare: Grid.comparison,
+    syntax.Logical: Grid.logical,
+    syntax.Not: Grid.negation,
+    syntax.Call: Grid.call,
+    syntax.Binder: _binder,
+    syntax.Subscript: Grid.subscript,
+}

@@ -1,0 +1,229 @@
+"""Reductions and normalisers over whole arrays; see :mod:`symderive.check.grid`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symderive.check.grid_math import Value
+from symderive.check.grid_numbers import FloatNumbers, Unsupported
+from symderive.check.grid_positions import index_of
+from symderive.spec import syntax
+
+if TYPE_CHECKING:
+    from symderive.check.grid import Grid
+
+
+def binder(grid: Grid, node: syntax.Binder) -> Value:
+    """A reduction or normaliser, with or without a condition. Raises :class:`Unsupported` for others."""
+    rule = _RULES.get(node.op)
+    if rule is None or set(node.indices) & grid.listed:
+        raise Unsupported
+    condition = None if node.condition is None else grid.truth(node.condition)
+    if node.op == "sum" and condition is not None and not condition.all():
+        assert node.condition is not None
+        used = {i for n in node.condition.walk() if (i := index_of(n)) in grid.axes} - set(node.indices)
+        if not used & grid.listed:
+            return _sum_of_few(grid, node, condition, used)  # type: ignore[arg-type]
+    return rule(grid, node, condition)
+
+
+def _axes(grid: Grid, node: syntax.Binder) -> list[int]:
+    return [grid.axes[i] for i in node.indices]
+
+
+def _body(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside: object = None) -> Value:
+    """The body over all values of the bound indices, another number where the condition does not hold."""
+    value = grid.value(node.body)
+    shape = list(np.broadcast_shapes(grid.math.plain(value).shape, () if condition is None else condition.shape))
+    for index in node.indices:
+        shape[grid.axes[index]] = grid.ranges[index]
+    if math.prod(shape) > grid.largest:
+        raise Unsupported
+    value = grid.math.broadcast(value, shape)
+    return value if condition is None else grid.math.choose(condition, value, grid.constant(outside))
+
+
+# Sums
+
+
+def _sum(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    return grid.math.total(_body(grid, node, condition, 0), _axes(grid, node))
+
+
+def _sum_of_few(grid: Grid, node: syntax.Binder, condition: np.ndarray, used: set[str]) -> Value:
+    """A sum under a condition: the body is computed only where that holds, along a list of such places.
+
+    The list takes the place of the first axis of the indices that it is about; the other indices keep their axes.
+    """
+    indices = [i for i in grid.axes if i in used or i in node.indices]
+    shape = [grid.ranges[i] if i in indices else 1 for i in grid.axes]
+    if math.prod(shape) > 16 * grid.largest:
+        raise Unsupported
+    at = np.nonzero(np.broadcast_to(condition, shape))
+    first = grid.axes[indices[0]]
+    column = [-1 if axis == first else 1 for axis in range(grid.rank)]
+    before = dict(grid.index), set(grid.listed)
+    try:
+        grid.index.update({i: at[grid.axes[i]].reshape(column) for i in indices})
+        grid.listed |= set(indices)
+        value = grid.value(node.body)
+    finally:
+        grid.index, grid.listed = before
+    full = list(grid.math.plain(value).shape)
+    full[first] = len(at[0])
+    if math.prod(full) > grid.largest:
+        raise Unsupported
+    bound = _axes(grid, node)
+    listed = [grid.axes[i] for i in indices]
+    into = [1 if x in bound else shape[x] if x in listed else full[x] for x in range(grid.rank)]
+    places = [
+        (at[x] * (x not in bound)).reshape(column) if x in listed else grid.along(full[x], x) for x in range(grid.rank)
+    ]
+    return grid.math.scatter(grid.math.broadcast(value, full), tuple(np.broadcast_arrays(*places)), into)
+
+
+def _mean(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    total = _sum(grid, node, condition)
+    if condition is None:
+        count = grid.constant(grid.numbers.number(math.prod(grid.ranges[i] for i in node.indices)))
+    else:
+        shape = list(condition.shape)
+        for index in node.indices:
+            shape[grid.axes[index]] = grid.ranges[index]
+        kept = np.broadcast_to(condition, shape).sum(axis=tuple(_axes(grid, node)), keepdims=True)
+        count = grid.numbers.array(kept)
+    return grid.math.div(total, count)
+
+
+# Products and extrema, one value of the bound indices after the other
+
+
+def _slices(grid: Grid, node: syntax.Binder, value: Value) -> Iterator[Value]:
+    axes = _axes(grid, node)
+    shape = grid.math.plain(value).shape
+    rest = [1 if axis in axes else n for axis, n in enumerate(shape)]
+    grids = np.indices(rest)
+    for at in itertools.product(*(range(grid.ranges[i]) for i in node.indices)):
+        places = list(grids)
+        for axis, position in zip(axes, at, strict=True):
+            places[axis] = np.full(rest, position)
+        yield grid.math.gather(value, tuple(places))
+
+
+def _prod(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    result = grid.constant(1)
+    for value in _slices(grid, node, _body(grid, node, condition, 1)):
+        result = grid.math.mul(result, value)
+    return result
+
+
+def _extremum(op: str) -> Callable[[Grid, syntax.Binder, np.ndarray | None], Value]:
+    def reduce(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+        none = grid.numbers.inf if op == "<" else -grid.numbers.inf
+        result: Value = None
+        for value in _slices(grid, node, _body(grid, node, condition, none)):
+            result = value if result is None else grid.pick(op, result, value)
+        return grid.constant(none) if result is None else result
+
+    return reduce
+
+
+def _any(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    truth = _truths(grid, node, condition, False)
+    return grid.numbers.array(truth.any(axis=tuple(_axes(grid, node)), keepdims=True))
+
+
+def _all(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    truth = _truths(grid, node, condition, True)
+    return grid.numbers.array(truth.all(axis=tuple(_axes(grid, node)), keepdims=True))
+
+
+def _truths(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside: bool) -> np.ndarray:
+    return grid.numbers.truth(grid.math.plain(_body(grid, node, condition, int(outside))))
+
+
+def _arg(op: str) -> Callable[[Grid, syntax.Binder, np.ndarray | None], Value]:
+    def reduce(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+        if condition is not None:
+            raise Unsupported
+        body = grid.math.plain(_body(grid, node, None))
+        if grid.numbers.is_nan(body).any():
+            raise Unsupported
+        best: np.ndarray | None = None
+        place = np.zeros((1,) * grid.rank, dtype=np.int64)
+        for position, value in enumerate(_slices(grid, node, body)):
+            if best is None:
+                best = grid.math.plain(value)
+                continue
+            better = grid.numbers.compare(op, grid.math.plain(value), best)
+            place = np.where(better, position, place)
+            best = np.where(better, grid.math.plain(value), best)
+        return grid.numbers.array(place)
+
+    return reduce
+
+
+# Exponentials
+
+
+def _shift(grid: Grid, node: syntax.Binder, body: Value) -> Value | None:
+    """What is taken off before exponentials are taken: in floats the largest, if it is finite."""
+    plain = grid.math.plain(body)
+    if not isinstance(grid.numbers, FloatNumbers) or not plain.size:
+        return None
+    top = np.max(plain, axis=tuple(_axes(grid, node)), keepdims=True)
+    return np.where(np.isfinite(top), top, 0.0)
+
+
+def _exponentials(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> tuple[Value, Value | None, Value]:
+    """The body, what is taken off it, and the sum of the exponentials of the rest."""
+    body = _body(grid, node, condition, -grid.numbers.inf)
+    shift = _shift(grid, node, body)
+    exp = grid.math.function("exp")
+    assert exp is not None
+    inner = body if shift is None else grid.math.sub(body, shift)
+    return inner, shift, grid.math.total(exp(inner), _axes(grid, node))
+
+
+def _logsumexp(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    _, shift, total = _exponentials(grid, node, condition)
+    log = grid.math.function("log")
+    assert log is not None
+    return log(total) if shift is None else grid.math.add(log(total), shift)
+
+
+def _softmax(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    inner, _, total = _exponentials(grid, node, condition)
+    exp = grid.math.function("exp")
+    assert exp is not None
+    value = grid.math.div(exp(inner), total)
+    return value if condition is None else grid.math.choose(condition, value, grid.constant(0))
+
+
+def _log_softmax(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    inner, _, total = _exponentials(grid, node, condition)
+    log = grid.math.function("log")
+    assert log is not None
+    value = grid.math.sub(inner, log(total))
+    return value if condition is None else grid.math.choose(condition, value, grid.constant(-grid.numbers.inf))
+
+
+_RULES: dict[str, Callable[[Grid, syntax.Binder, np.ndarray | None], Value]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "prod": _prod,
+    "max": _extremum(">"),
+    "min": _extremum("<"),
+    "any": _any,
+    "all": _all,
+    "argmax": _arg(">"),
+    "argmin": _arg("<"),
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+}

@@ -1,0 +1,69 @@
+"""What an evaluator over whole arrays computes with: plain arrays here, recorded ones in a tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symderive.check.grid_numbers import GridNumbers
+
+Value = Any
+"""An array, or a recorded one."""
+
+
+class GridMath:
+    """The operations on arrays that carry no record."""
+
+    def __init__(self, numbers: GridNumbers) -> None:
+        self.numbers = numbers
+        self.add, self.sub, self.mul, self.div = numbers.add, numbers.sub, numbers.mul, numbers.div
+        self.neg, self.power = numbers.neg, numbers.power
+
+    def plain(self, a: Value) -> np.ndarray:
+        """The array itself."""
+        return a
+
+    def stop(self, a: Value) -> Value:
+        """The array, with no gradient."""
+        return a
+
+    def tag(self, a: Value, label: Any) -> Value:
+        """The same array, labelled where a record is kept."""
+        return a
+
+    def function(self, name: str) -> Callable[..., Value] | None:
+        """The code of an element-wise function, None for one that is computed by its definition."""
+        return self.numbers.functions.get(name)
+
+    def choose(self, condition: np.ndarray, a: Value, b: Value) -> Value:
+        """The branch taken, entry by entry."""
+        return self.numbers.where(condition, a, b)
+
+    def total(self, a: Value, axes: Sequence[int]) -> Value:
+        """The sum over axes, which stay with extent 1."""
+        return self.numbers.sum_over(a, axes)
+
+    def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
+        """The array in a larger shape."""
+        return np.broadcast_to(a, tuple(shape))
+
+    def rearranged(self, a: Value, order: Sequence[int], extents: Sequence[int], shape: Sequence[int]) -> Value:
+        """The first ``extents`` entries of each axis, with the axes in another order, in another shape."""
+        cut = a[tuple(slice(n) for n in extents)].transpose(order) if extents else a
+        return cut.reshape(tuple(shape))
+
+    def reshaped(self, a: Value, shape: Sequence[int]) -> Value:
+        """The same entries in another shape."""
+        return a.reshape(tuple(shape))
+
+    def gather(self, a: Value, at: tuple[np.ndarray, ...]) -> Value:
+        """The entries at indices, one array for each axis."""
+        return a[at] if at else a
+
+    def scatter(self, a: Value, at: tuple[np.ndarray, ...], shape: Sequence[int]) -> Value:
+        """Zeros of a shape, with the entries added at indices that may repeat."""
+        into = self.numbers.array(np.zeros(tuple(shape), dtype=int))
+        self.numbers.add_at(into, at, a)
+        return into

@@ -1,0 +1,221 @@
+"""Arithmetic of whole arrays in the numbers of a domain: NumPy's own for float64, entry by entry for exact numbers.
+
+The same operations, on the same numbers, as those of a :class:`~symderive.check.numbers.Domain`; only their operands
+are arrays that broadcast. In float64 everything is a float, integers and truth values too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symderive.check.floats import FLOAT
+from symderive.check.numbers import Domain
+
+Array = Any
+
+
+class Unsupported(Exception):
+    """What is not computed over whole arrays: whoever asks goes entry by entry instead."""
+
+
+class GridNumbers:
+    """The operations of a domain on arrays."""
+
+    add: Callable[[Array, Array], Array]
+    sub: Callable[[Array, Array], Array]
+    mul: Callable[[Array, Array], Array]
+    div: Callable[[Array, Array], Array]
+    power: Callable[[Array, Array], Array]
+    floordiv: Callable[[Array, Array], Array]
+    modulo: Callable[[Array, Array], Array]
+    neg: Callable[[Array], Array]
+    functions: Mapping[str, Callable[..., Array]]
+    dtype: Any
+
+    def __init__(self, base: Domain) -> None:
+        self.base = base
+        self.pi = base.pi
+        self.inf = base.inf
+
+    def number(self, value: Fraction | int) -> Any:
+        """A number of the domain."""
+        raise NotImplementedError
+
+    def array(self, values: Array) -> np.ndarray:
+        """An array of plain numbers, truth values or integers as one of this domain."""
+        raise NotImplementedError
+
+    def has(self, name: str) -> bool:
+        """Whether an element-wise function has code of its own here."""
+        return name in self.functions
+
+    def compare(self, op: str, a: Array, b: Array) -> np.ndarray:
+        """A comparison, as truth values."""
+        raise NotImplementedError
+
+    def is_nan(self, a: Array) -> np.ndarray:
+        """Where an array is NaN."""
+        return np.asarray(a != a, dtype=bool)  # noqa: PLR0124
+
+    def truth(self, a: Array) -> np.ndarray:
+        """An array as conditions."""
+        return np.asarray(a != 0, dtype=bool)
+
+    def where(self, condition: np.ndarray, a: Array, b: Array) -> Array:
+        """The branch taken, entry by entry."""
+        return np.where(condition, a, b)
+
+    def flow(self, adjoint: Array, partial: Array) -> Array:
+        """``adjoint * partial``; what is exactly 0 does not flow, not even into NaN."""
+        raise NotImplementedError
+
+    def sum_over(self, a: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+        """The sum over axes, which stay with extent 1."""
+        raise NotImplementedError
+
+    def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
+        """Add values to the entries of an array at indices that may repeat."""
+        raise NotImplementedError
+
+    def second_is(self, op: str, a: Array, b: Array) -> np.ndarray:
+        """Where ``max(a, b)`` (``op`` is ``>``) or ``min(a, b)`` is the second of the two."""
+        return ~self.is_nan(a) & (self.is_nan(b) | self.compare(op, b, a))
+
+
+class ExactNumbers(GridNumbers):
+    """Object arrays whose entries are computed by the domain."""
+
+    dtype = object
+
+    def __init__(self, base: Domain) -> None:
+        super().__init__(base)
+        for name in ("add", "sub", "mul", "div", "power", "floordiv", "modulo"):
+            setattr(self, name, np.frompyfunc(getattr(base, name), 2, 1))
+        self.neg = np.frompyfunc(base.neg, 1, 1)
+        self.functions = {n: np.frompyfunc(f, 1, 1) for n, f in base.functions.items()}
+        self._flow = np.frompyfunc(lambda g, p: 0 if g == 0 else base.mul(g, p), 2, 1)
+        self._compare = {op: np.frompyfunc(base.compare(op), 2, 1) for op in ("<", "<=", ">", ">=", "==", "!=")}
+
+    def number(self, value: Fraction | int) -> Any:
+        """A rational; a whole one is an integer."""
+        return int(value) if value == int(value) else value
+
+    def array(self, values: Array) -> np.ndarray:
+        """Entries as they are."""
+        values = np.asarray(values)
+        return values if values.dtype == object else values.astype(object)
+
+    def compare(self, op: str, a: Array, b: Array) -> np.ndarray:
+        """Exactly."""
+        return np.asarray(self._compare[op](a, b), dtype=bool)
+
+    def flow(self, adjoint: Array, partial: Array) -> Array:
+        """``adjoint * partial``, 0 where the first is."""
+        return self._flow(adjoint, partial)
+
+    def sum_over(self, a: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+        """One axis after the other."""
+        for axis in axes:
+            if a.shape[axis] != 1:
+                a = np.asarray(self.add.reduce(a, axis=axis, initial=0, keepdims=True))  # type: ignore[attr-defined]
+        return a
+
+    def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
+        """By the domain's own addition."""
+        self.add.at(into, at, values)  # type: ignore[attr-defined]
+
+
+def _floor_divide(a: Array, b: Array) -> Array:
+    return np.where(b == 0, math.nan, np.floor_divide(a, b))
+
+
+def _modulo(a: Array, b: Array) -> Array:
+    return np.where(b == 0, math.nan, np.mod(a, b))
+
+
+_NATIVE: dict[str, Callable[..., Array]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "abs": np.abs,
+    "floor": np.floor,
+    "round": np.rint,
+    "square": np.square,
+    "sign": np.sign,
+    "log1p": np.log1p,
+    "expm1": np.expm1,
+}
+"""What NumPy computes as the domain does; the rest goes entry by entry."""
+
+
+def _entrywise(function: Callable[..., float]) -> Callable[..., Array]:
+    return lambda *a: np.asarray(np.frompyfunc(function, len(a), 1)(*a), dtype=float)
+
+
+class FloatNumbers(GridNumbers):
+    """float64 arrays. Use it inside of ``np.errstate(all="ignore")``."""
+
+    dtype = float
+
+    def __init__(self, base: Domain = FLOAT) -> None:
+        super().__init__(base)
+        self.add, self.sub, self.mul, self.div = np.add, np.subtract, np.multiply, np.divide
+        self.power, self.neg = np.power, np.negative
+        self.floordiv, self.modulo = _floor_divide, _modulo
+        self.functions = {n: _NATIVE.get(n) or _entrywise(f) for n, f in base.functions.items()}
+
+    def number(self, value: Fraction | int) -> float:
+        """The nearest float."""
+        return float(value)
+
+    def array(self, values: Array) -> np.ndarray:
+        """All as floats."""
+        return np.asarray(values, dtype=float)
+
+    def compare(self, op: str, a: Array, b: Array) -> np.ndarray:
+        """NumPy's."""
+        return np.asarray(_COMPARE[op](a, b), dtype=bool)
+
+    def flow(self, adjoint: Array, partial: Array) -> Array:
+        """``adjoint * partial``, 0 where the first is."""
+        return np.where(adjoint == 0, 0.0, adjoint * partial)
+
+    def sum_over(self, a: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+        """NumPy's sum."""
+        return np.sum(a, axis=tuple(axes), keepdims=True)
+
+    def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
+        """NumPy's."""
+        np.add.at(into, at, values)
+
+
+_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+_KNOWN: dict[str, GridNumbers] = {}
+
+
+def numbers_over(base: Domain) -> GridNumbers:
+    """The arithmetic of arrays of a domain's numbers, made once."""
+    if base.name not in _KNOWN:
+        _KNOWN[base.name] = FloatNumbers(base) if base is FLOAT else ExactNumbers(base)
+    return _KNOWN[base.name]

@@ -1,0 +1,222 @@
+"""Reverse-mode derivatives of what is computed over whole arrays: the tape of :mod:`symderive.claims.tape`, by arrays.
+
+Each operation on a recorded array notes its operands and how an adjoint flows back to each. It knows the forward only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symderive.check.grid_math import GridMath, Value
+from symderive.check.grid_numbers import GridNumbers
+from symderive.claims.tape import PARTIALS
+
+Back = Callable[[np.ndarray], np.ndarray]
+_serial = itertools.count()
+
+
+class Leaf:
+    """A recorded array: its plain ``value``, and its operands with the way in which an adjoint flows to each."""
+
+    __slots__ = ("label", "parents", "serial", "value")
+
+    def __init__(self, value: np.ndarray, parents: tuple[tuple[Leaf, Back], ...] = (), label: Any = None) -> None:
+        self.value = value
+        self.parents = parents
+        self.label = label
+        self.serial = next(_serial)
+
+
+def _value(a: Value) -> np.ndarray:
+    return a.value if isinstance(a, Leaf) else a
+
+
+class Sheet(GridMath):
+    """The operations on arrays, recorded. What is not a :class:`Leaf` is a constant."""
+
+    def __init__(self, numbers: GridNumbers) -> None:
+        super().__init__(numbers)
+        self.add = self._add
+        self.sub = self._sub
+        self.mul = self._mul
+        self.div = self._div
+        self.neg = self._neg
+        self.power = self._power
+
+    def record(self, value: np.ndarray, *parts: tuple[Value, Back]) -> Value:
+        """``value``, with the ways back to those operands that are recorded."""
+        parents = tuple((a, back) for a, back in parts if isinstance(a, Leaf))
+        return Leaf(value, parents) if parents else value
+
+    def by(self, partial: Callable[[], Value]) -> Back:
+        """The way back through a partial derivative, entry by entry."""
+        return lambda g: self.numbers.flow(g, partial())
+
+    # What a math offers
+
+    def plain(self, a: Value) -> np.ndarray:
+        """The array itself."""
+        return _value(a)
+
+    def stop(self, a: Value) -> Value:
+        """The array as a constant."""
+        return _value(a)
+
+    def define(self, a: Value) -> Leaf:
+        """An array of its own for a tensor."""
+        return Leaf(_value(a), ((a, _same),) if isinstance(a, Leaf) else ())
+
+    def tag(self, a: Value, label: Any) -> Value:
+        """The same array, findable by a label."""
+        return Leaf(a.value, ((a, _same),), label) if isinstance(a, Leaf) else a
+
+    def _add(self, a: Value, b: Value) -> Value:
+        return self.record(self.numbers.add(_value(a), _value(b)), (a, _same), (b, _same))
+
+    def _sub(self, a: Value, b: Value) -> Value:
+        return self.record(self.numbers.sub(_value(a), _value(b)), (a, _same), (b, self.numbers.neg))
+
+    def _neg(self, a: Value) -> Value:
+        return self.record(self.numbers.neg(_value(a)), (a, self.numbers.neg))
+
+    def _mul(self, a: Value, b: Value) -> Value:
+        x, y = _value(a), _value(b)
+        return self.record(self.numbers.mul(x, y), (a, self.by(lambda: y)), (b, self.by(lambda: x)))
+
+    def _div(self, a: Value, b: Value) -> Value:
+        """d(a / b) = da / b - (a / b) db / b."""
+        n, x, y = self.numbers, _value(a), _value(b)
+        value = n.div(x, y)
+        return self.record(
+            value, (a, self.by(lambda: n.div(1, y))), (b, self.by(lambda: n.neg(n.div(value, y))))
+        )  # fmt: skip
+
+    def _power(self, a: Value, b: Value) -> Value:
+        """d(a ** b) = b a ** (b - 1) da + a ** b log(a) db."""
+        n, x, y = self.numbers, _value(a), _value(b)
+        value = n.power(x, y)
+        return self.record(
+            value,
+            (a, self.by(lambda: n.mul(y, n.power(x, n.sub(y, 1))))),
+            (b, self.by(lambda: n.mul(value, n.functions["log"](x)))),
+        )
+
+    def function(self, name: str) -> Callable[..., Value] | None:
+        """A primitive; the other functions are computed, and so differentiated, by their definitions."""
+        code = self.numbers.functions.get(name)
+        if code is None or name in ("floor", "round"):
+            return None if code is None else (lambda a: code(_value(a)))
+        if name not in PARTIALS:
+            return None
+        partial = PARTIALS[name]
+
+        def call(a: Value) -> Value:
+            x = _value(a)
+            value = code(x)
+            return self.record(value, (a, self.by(lambda: partial(self.numbers, x, value))))  # type: ignore[arg-type]
+
+        return call
+
+    def choose(self, condition: np.ndarray, a: Value, b: Value) -> Value:
+        """An adjoint flows to the branch taken."""
+        n = self.numbers
+        value = n.where(condition, _value(a), _value(b))
+        return self.record(
+            value, (a, lambda g: n.where(condition, g, 0)), (b, lambda g: n.where(condition, 0, g))
+        )  # fmt: skip
+
+    def total(self, a: Value, axes: Sequence[int]) -> Value:
+        """The adjoint of a sum is the same for every term."""
+        x = _value(a)
+        return self.record(self.numbers.sum_over(x, axes), (a, lambda g: np.broadcast_to(g, x.shape)))
+
+    def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
+        """What is read several times gets the sum of the adjoints, in the sweep."""
+        return self.record(np.broadcast_to(_value(a), tuple(shape)), (a, _same))
+
+    def rearranged(self, a: Value, order: Sequence[int], extents: Sequence[int], shape: Sequence[int]) -> Value:
+        """Back in the old order; what was cut off gets nothing."""
+        x = _value(a)
+
+        def back(g: np.ndarray) -> np.ndarray:
+            if not extents:
+                return g.reshape(x.shape)
+            into = self.numbers.array(np.zeros(x.shape, dtype=int))
+            moved = g.reshape([extents[o] for o in order]).transpose(np.argsort(order))
+            into[tuple(slice(n) for n in extents)] = moved
+            return into
+
+        return self.record(super().rearranged(x, order, extents, shape), (a, back))
+
+    def reshaped(self, a: Value, shape: Sequence[int]) -> Value:
+        """Back in the old shape."""
+        x = _value(a)
+        return self.record(x.reshape(tuple(shape)), (a, lambda g: g.reshape(x.shape)))
+
+    def gather(self, a: Value, at: tuple[np.ndarray, ...]) -> Value:
+        """An entry gets the sum of the adjoints of all that read it."""
+        x = _value(a)
+        return self.record(super().gather(x, at), (a, lambda g: GridMath.scatter(self, g, at, x.shape)))
+
+    def scatter(self, a: Value, at: tuple[np.ndarray, ...], shape: Sequence[int]) -> Value:
+        """A term gets the adjoint of what it was added to."""
+        return self.record(super().scatter(_value(a), at, shape), (a, lambda g: g[at]))
+
+    # The sweep
+
+    def reverse(
+        self, seeds: Iterable[tuple[Value, np.ndarray]], cut: Callable[[Leaf], bool] | None = None
+    ) -> dict[Leaf, np.ndarray]:
+        """The derivatives of ``sum weight * array`` over ``seeds`` by every recorded array.
+
+        Nothing flows back beyond an array that ``cut`` holds for.
+        """
+        n = self.numbers
+        adjoints: dict[Leaf, np.ndarray] = {}
+
+        def give(node: Leaf, change: np.ndarray) -> None:
+            change = _shrunk(n, change, node.value.shape)
+            adjoints[node] = np.asarray(n.add(adjoints[node], change)) if node in adjoints else change
+
+        for node, weight in seeds:
+            if isinstance(node, Leaf):
+                give(node, weight)
+        for node in _descending(adjoints):
+            adjoint = adjoints.get(node)
+            if adjoint is None or (cut is not None and cut(node)):
+                continue
+            for parent, back in node.parents:
+                give(parent, back(adjoint))
+        return adjoints
+
+
+def _same(g: np.ndarray) -> np.ndarray:
+    return g
+
+
+def _shrunk(numbers: GridNumbers, g: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """An adjoint summed over the axes along which its array was broadcast."""
+    g = np.asarray(g)
+    if g.shape == shape:
+        return g
+    extra = g.ndim - len(shape)
+    if extra > 0:
+        g = numbers.sum_over(g, range(extra)).reshape(g.shape[extra:])
+    axes = [x for x, (own, wanted) in enumerate(zip(g.shape, shape, strict=True)) if own != wanted]
+    return np.broadcast_to(numbers.sum_over(g, [x for x in axes if shape[x] == 1]), shape)
+
+
+def _descending(seeds: Iterable[Leaf]) -> list[Leaf]:
+    """Every recorded array that the seeds depend on, latest first."""
+    found: set[Leaf] = set(seeds)
+    stack = list(found)
+    while stack:
+        for parent, _ in stack.pop().parents:
+            if parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return sorted(found, key=lambda node: -node.serial)
