@@ -273,6 +273,27 @@ def inverse_rule(expression: nodes.Inverse, adjoint: Expr) -> list[Part]:
 
 
 @parts.register
+def cholesky_rule(expression: nodes.Cholesky, adjoint: Expr) -> list[Part]:
+    """From ``L L^T = M``: ``dL = L Phi(V dM V^T)`` with ``V = L^-1``; Phi keeps the lower triangle, half the diagonal.
+
+    So M[p, q] receives ``sum_m L[a, m] Phi(m, b) V[m, p] V[b, q]`` of L[a, b], and as M stands for its symmetric part,
+    each of M[p, q] and M[q, p] half of it (Murray, Differentiation of the Cholesky decomposition, 2016).
+    """
+    body, (p, q) = expression.open()
+    m = p.fresh()
+    a, b = expression.at
+    factor = nodes.Cholesky(expression.body, *expression.bound, a, m)
+    half = Where(Lt(b, m), S.One, Where(Lt(m, b), S.Zero, HALF))
+
+    def inverse(row: Expr, column: Expr) -> Expr:
+        i, j = p.fresh(), q.fresh()
+        return nodes.Inverse.over(nodes.Cholesky(expression.body, *expression.bound, i, j), (i, j), (row, column))
+
+    both = inverse(m, p) * inverse(b, q) + inverse(m, q) * inverse(b, p)
+    return [Part(body, times(adjoint, term * factor * half * HALF), (p, q, m)) for term in both.args]
+
+
+@parts.register
 def determinant_rule(expression: nodes.Det, adjoint: Expr) -> list[Part]:
     """Jacobi's formula: ``d det M = det M sum_{p,q} inv(M)[q, p] dM[p, q]``."""
     body, (p, q) = expression.open()

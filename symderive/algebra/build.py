@@ -243,6 +243,8 @@ def _binder(node: syntax.Binder, scope: Scope, position: bool = False) -> Expr:
     indices = [scope.index(i) for i in node.indices]
     body = build(node.body, scope)
     condition = None if node.condition is None else build(node.condition, scope)
+    if node.op in _MATRIX:
+        return _MATRIX[node.op](body, indices, *(build(operand, scope) for operand in node.more))
     return _BINDERS[node.op](body, indices, condition)
 
 
@@ -275,16 +277,23 @@ def _softmax(body: Expr, indices: list[Index], condition: Expr | None) -> Expr:
     return nodes.Where(condition, sympy.exp(body - nodes.LogSumExp.over(masked, indices)), S.Zero)
 
 
-def _inverse(body: Expr, indices: list[Index], condition: Expr | None) -> Expr:
-    return nodes.Inverse.over(body, indices, indices)
+def _solution(body: Expr, indices: list[Index], right: Expr) -> Expr:
+    """A system of equations is an inverse times its right side, for which lowering and printing look out again."""
+    row, column = indices
+    return nodes.Sum.over(nodes.Inverse.over(body, indices, (column, row)) * right, [row])
 
+
+_MATRIX: dict[str, Callable[..., Expr]] = {
+    "inv": lambda body, indices: nodes.Inverse.over(body, indices, indices),
+    "det": nodes.Det.over,
+    "logdet": nodes.LogDet.over,
+    "solve": _solution,
+    "cholesky": lambda body, indices: nodes.Cholesky.over(body, indices, indices),
+}
 
 _BINDERS: dict[str, Callable[[Expr, list[Index], Expr | None], Expr]] = {
     **{op: _reduction(op) for op in _NEUTRAL},
     "mean": _mean,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
-    "inv": _inverse,
-    "det": lambda body, indices, _: nodes.Det.over(body, indices),
-    "logdet": lambda body, indices, _: nodes.LogDet.over(body, indices),
 }

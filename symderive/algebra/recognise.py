@@ -14,9 +14,10 @@ from sympy import Add, Expr, Mul, Pow, S
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra.bounds import always
-from symderive.algebra.nodes import Access, And, Apply, Binder, Eq, Index, LogSumExp, Or, Sum, Where
+from symderive.algebra.nodes import Access, And, Apply, Binder, Eq, Index, Inverse, LogSumExp, Or, Sum, Where
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import SUMS
+from symderive.algebra.systems import systems
 from symderive.algebra.terms import Pass, factors, powers, product, tensors, terms, transform
 from symderive.record import record
 
@@ -188,6 +189,19 @@ class Knowledge:
             found = self._match(definition, expression)
             if found is not None:
                 return found
+        return self._solution(expression) if isinstance(expression, Sum) else expression
+
+    def _solution(self, expression: Sum) -> Expr:
+        """``sum_{b,k} inv(A)[a, b] f[b, k] g[k] = sum_k x[a, k] g[k]`` where ``x = inv(A) f`` is named."""
+        if not expression.atoms(Inverse):
+            return expression
+        body, bound = expression.open()
+        for system in systems(factors(body), bound):
+            solution = Sum.over(system.inverse * system.right, [system.summed])
+            for definition in self._candidates(Sum, solution):
+                found = definition.match(solution)
+                if found is not None:
+                    return Sum.over(Mul(found, *system.rest), system.bound)
         return expression
 
     def _complement(self, expression: Apply) -> Expr | None:

@@ -8,6 +8,7 @@ from sympy import Expr, Function
 
 from symderive.algebra.nodes import All, Any, Apply, ArgMax, ArgMin, Binder, Condition
 from symderive.algebra.program import Equation, Program
+from symderive.algebra.systems import is_triangular
 from symderive.algebra.terms import tensors
 from symderive.spec import model
 from symderive.spec.functions import FUNCTIONS
@@ -50,7 +51,8 @@ def _as_input(equation: Equation) -> model.Input:
     right = equation.right
     classes = right.bound[0].extent if isinstance(right, ArgMax | ArgMin) else None
     truth = isinstance(right, Condition | Any | All)
-    return model.Input(equation.tensor, equation.shape, index=classes, boolean=truth)
+    lower = is_triangular(equation)
+    return model.Input(equation.tensor, equation.shape, index=classes, boolean=truth, triangular=lower)
 
 
 def _is_cheap(expression: Expr) -> bool:

@@ -19,6 +19,7 @@ from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation
 from symderive.algebra.reading import fraction, product_of, reading_order, split_condition, split_roots
+from symderive.algebra.systems import System, system_of
 from symderive.algebra.terms import content, depends, factors, primitive, terms
 from symderive.errors import InternalError
 from symderive.spec import model, syntax
@@ -296,13 +297,38 @@ class Writer:
         self.close(opened)
         return node
 
-    @write.register
-    def _inverse(self, expression: nodes.Inverse) -> Node:
+    @write.register(nodes.Inverse)
+    @write.register(nodes.Cholesky)
+    def _matrix(self, expression: nodes.MatrixBinder) -> Node:
         p, q = expression.at
         if isinstance(p, Index) and isinstance(q, Index) and p != q:
             body = expression.body.xreplace(dict(zip(expression.bound, (p, q), strict=True)))
-            return Binder("inv", (self.names.get(p, p.name), self.names.get(q, q.name)), None, self.write(body))
-        raise InternalError("an inverse is read at a place that is not a pair of indices")
+            names = (self.names.get(p, p.name), self.names.get(q, q.name))
+            return Binder(_MATRICES[type(expression)], names, None, self.write(body))
+        raise InternalError("a matrix is read at a place that is not a pair of indices")
+
+    @write.register
+    def _sum(self, expression: nodes.Sum) -> Node:
+        body, opened = self.open(expression)
+        system = None if self.deltas or isinstance(body, Where) else system_of(factors(body), opened)
+        if system is None:
+            self.close(opened)
+            return self._binder(expression)
+        self.close(i for i in opened if i != system.summed and i not in system.bound)
+        whole = self._system(system)
+        self.close(opened)
+        return whole
+
+    def _system(self, system: System) -> Node:
+        """``solve[i, j](A[i, j], b[i])``, times what does not go into it."""
+        body = system.inverse.body.xreplace(dict(zip(system.inverse.bound, system.pair, strict=True)))
+        names = tuple(self.names.get(i, i.name) for i in (system.summed, system.kept))
+        node: Node = Binder("solve", names, None, self.write(body), (self.write(system.right),))
+        number, rest = Mul(*system.rest).as_coeff_Mul()
+        if rest is not S.One:
+            node = product_of([self.write(rest), node])
+        node = Binder("sum", self._letters(system.bound), None, node) if system.bound else node
+        return _scaled(number, node, self)
 
     @write.register(nodes.Maximum)
     @write.register(nodes.Minimum)
@@ -352,6 +378,8 @@ _REDUCTIONS: dict[type, tuple[str, Expr | None]] = {
     nodes.Det: ("det", None),
     nodes.LogDet: ("logdet", None),
 }
+
+_MATRICES: dict[type, str] = {nodes.Inverse: "inv", nodes.Cholesky: "cholesky"}
 
 _CALLS: dict[type, str] = {nodes.Maximum: "max", nodes.Minimum: "min", nodes.Clamp: "clamp", nodes.Stop: "stop"}
 

@@ -286,6 +286,26 @@ class ExactArrays:
 
         return call
 
+    def solve(self, a: Array, b: Array) -> Array:
+        """The x of ``a @ x = b``: a vector, or as many columns as b has."""
+        a, b = self.square(a), objects(b)
+        n = a.shape[-1]
+        right = b[:, None] if b.ndim == 1 else b
+        if right.shape[-2] != n:
+            raise ValueError(f"{shape_text(a.shape)} and {shape_text(b.shape)} make no system of equations")
+        stack = np.broadcast_shapes(a.shape[:-2], right.shape[:-2])
+        shape = (*stack, *right.shape[-2:])
+        matrices = np.broadcast_to(a, (*stack, n, n)).reshape(-1, n, n)
+        columns = np.swapaxes(np.broadcast_to(right, shape), -1, -2).reshape(len(matrices), -1, n)
+        found = [
+            x
+            for m, c in zip(matrices, columns, strict=True)
+            for column in c
+            for x in self.domain.solve([list(row) for row in m], list(column))
+        ]
+        solution = np.swapaxes(objects(from_list(found, (*stack, shape[-1], n))), -1, -2)
+        return solution[:, 0] if b.ndim == 1 and not stack else solution[..., 0] if b.ndim == 1 else solution
+
     def transpose(self, a: Array, *axes: Any) -> Array:
         """``.T`` of a matrix, nothing of a vector; with two axes, those swapped."""
         a = objects(a)
@@ -401,6 +421,7 @@ def _common(b: ExactArrays) -> dict[str, Callable[..., Array]]:
         "inverse": b.matrix_function(d.inverse),
         "det": b.matrix_function(d.determinant),
         "logdet": b.matrix_function(d.logdet),
+        "cholesky": b.matrix_function(d.cholesky),
         "matmul": b.matmul,
         "dot": b.matmul,
         "outer": b.outer,
@@ -420,6 +441,7 @@ def _functions(b: ExactArrays) -> dict[str, Callable[..., Array]]:
         "stop": lambda x: b.each(b.domain.stop, x),
         "delta": lambda i, j: b.each(lambda p, q: int(b.domain.compare("==")(p, q)), i, j),
         "einsum": b.einsum,
+        "solve": b.solve,
         "one_hot": b.one_hot,
         "ones": b.full(1),
         "zeros": b.full(0),

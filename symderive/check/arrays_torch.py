@@ -216,10 +216,23 @@ class TorchArrays:
 
         return call
 
+    def _solve(self, a: Any, b: Any) -> Any:
+        """``solve(A, B)``: B is a vector if it has one axis, else columns."""
+        a, b = self.tensor(a), self.tensor(b)
+        columns = b.unsqueeze(-1) if b.ndim == 1 else b
+        more = a.ndim - columns.ndim
+        found = self.torch.linalg.solve(a, columns.reshape(*[1] * more, *columns.shape) if more > 0 else columns)
+        return found.squeeze(-1) if b.ndim == 1 else found
+
     @property
     def _own_methods(self) -> dict[str, Callable[..., Any]]:
         reductions = {name: self._batch_sum(name) for name in ("sum", "mean", "amax", "amin")}
-        return reductions | {"inv": self.torch.linalg.inv, "clamp": self._clamp, "softplus": self.F.softplus}
+        return reductions | {
+            "inv": self.torch.linalg.inv,
+            "cholesky": self.torch.linalg.cholesky,
+            "clamp": self._clamp,
+            "softplus": self.F.softplus,
+        }
 
     def _table(self) -> dict[str, Callable[..., Any]]:
         t, made, like = self.torch, self.made, self.like
@@ -239,6 +252,8 @@ class TorchArrays:
             "delta": lambda i, j: made(self.tensor(i) == self.tensor(j)),
             "diag": self._diag,
             "inv": t.linalg.inv,
+            "solve": self._solve,
+            "cholesky": t.linalg.cholesky,
             "einsum": t.einsum,
             "one_hot": lambda i, n: made(self.F.one_hot(i, n)),
             "ones": lambda *shape: t.ones(*shape, dtype=like.dtype, device=like.device),

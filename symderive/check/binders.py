@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from symderive.check.numbers import Value
 from symderive.spec import syntax
-from symderive.spec.functions import MATRIX, NORMALISERS
+from symderive.spec.functions import MATRIX, NORMALISERS, kept
 
 if TYPE_CHECKING:
     from symderive.check.closures import Closure, Compiler, Slots
@@ -26,14 +26,14 @@ _REDUCERS = {
 def binder(c: Compiler, node: syntax.Binder) -> Closure:
     """A reduction, normaliser or matrix function, remembered where it does not depend on all of the scope."""
     inner = c.scope | set(node.indices)
-    keeps = node.op in NORMALISERS or MATRIX.get(node.op, False)
     rest = (names(c, node) & c.scope) - set(node.indices)
     body = c.compile(node.body, inner)
     condition = None if node.condition is None else c.compile(node.condition, inner)
     values = loop(c, node, body, condition)
     if node.op in MATRIX:
-        whole = remembered(c, matrix(c, node, body), rest)
-        return entry_of(c, node, whole) if keeps else whole
+        right = [c.compile(operand, inner) for operand in node.more]
+        whole = remembered(c, matrix(c, node, body, right), rest)
+        return entry_of(c, kept(node.op, node.indices), whole)
     if node.op in NORMALISERS:
         normalise = c.domain.softmax if node.op == "softmax" else c.domain.log_softmax
         over = remembered(c, lambda e: normalise(values(e)), rest)
@@ -121,29 +121,47 @@ def normaliser(c: Compiler, node: syntax.Binder, body: Closure, condition: Closu
     return call
 
 
-def matrix(c: Compiler, node: syntax.Binder, body: Closure) -> Closure:
-    """The matrix of the body, put through ``inv``, ``det`` or ``logdet``."""
+_MATRIX = {"inv": "inverse", "det": "determinant", "logdet": "logdet", "solve": "solve", "cholesky": "cholesky"}
+
+
+def matrix(c: Compiler, node: syntax.Binder, body: Closure, right: list[Closure]) -> Closure:
+    """The matrix of the body, put through a function of matrices, with vectors over its rows behind it."""
     row, column = (c.slots[i] for i in node.indices)
     rows, columns = (range(c.ranges[i]) for i in node.indices)
-    function = {"inv": c.domain.inverse, "det": c.domain.determinant, "logdet": c.domain.logdet}[node.op]
+    function = getattr(c.domain, _MATRIX[node.op])
 
     def at(e: Slots, r: int, c: int) -> Value:
         e[row], e[column] = r, c
         return body(e)
 
+    def vector(e: Slots, closure: Closure) -> list[Value]:
+        return [at_row(e, r, closure) for r in rows]
+
+    def at_row(e: Slots, r: int, closure: Closure) -> Value:
+        e[row] = r
+        return closure(e)
+
     def call(e: Slots) -> Value:
         before = e[row], e[column]
         values = [[at(e, r, c) for c in columns] for r in rows]
+        vectors = [vector(e, closure) for closure in right]
         e[row], e[column] = before
-        return function(values)
+        return function(values, *vectors)
 
     return call
 
 
-def entry_of(c: Compiler, node: syntax.Binder, matrix: Closure) -> Closure:
-    """The entry of a matrix at the present values of its two indices."""
-    row, column = (c.slots[i] for i in node.indices)
-    return lambda e: matrix(e)[e[row]][e[column]]
+def entry_of(c: Compiler, indices: Sequence[str], whole: Closure) -> Closure:
+    """The entry of a number, a vector or a matrix at the present values of its indices."""
+    slots = [c.slots[i] for i in indices]
+
+    def call(e: Slots) -> Value:
+        value = whole(e)
+        for slot in slots:
+            value = value[e[slot]]
+        return value
+
+    return call if slots else whole
 
 
 def _single(slot: int, values: range, body: Closure) -> Callable[[Slots], list[Value]]:

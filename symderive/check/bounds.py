@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sympy import S
 
-from symderive.check.linear import matrix_bound
+from symderive.check.linear import matrix_bound, solve_bound
 from symderive.check.mapping import map_bound
 from symderive.check.rounding import ROUNDING
 from symderive.check.scans import scan_bound
@@ -364,6 +364,7 @@ _RULES: dict[type[p.Node], Rule] = {
     p.MatMul: _bilinear("left", "right"),
     p.Einsum: _einsum,
     p.Matrix: lambda a, n: matrix_bound(a.arithmetic, n.op, a.run(n.value)),
+    p.Solve: lambda a, n: solve_bound(a.arithmetic, n.form, a.run(n.matrix), a.run(n.right)),
     p.Conv: _bilinear("value", "weight"),
     p.ConvTranspose: _bilinear("source", "weight"),
     p.ConvWeight: _bilinear("value", "source"),

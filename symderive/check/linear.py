@@ -1,8 +1,9 @@
-"""Error bounds of ``inv``, ``det`` and ``logdet``, computed by Gaussian elimination with partial pivoting.
+"""Error bounds of the functions of matrices, computed by Gaussian elimination with partial pivoting or by Cholesky's.
 
 Higham, *Accuracy and Stability of Numerical Algorithms*, theorems 9.3 and 14.1: the computed factors are exact for
 ``A + E`` with ``|E| <= gamma(n) |L| |U|``, and an inverse made of them has error at most ``|A^-1| E |A^-1|`` to first
-order, once for the factors and twice for the triangular solves.
+order, once for the factors and twice for the triangular solves. Theorem 10.3: a computed Cholesky factor is exact for
+``A + E`` with ``|E| <= gamma(n + 1) |L| |L^T|``, and ``dL = L Phi(L^-1 dA L^-T)`` says what that does to it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.linalg import lu
 
 from symderive.check.uncertain import Arithmetic, Array, Uncertain
+from symderive.lower.plan import MATRIX_OPS
 
 SOLVES = 3
 """Backward errors of the size of ``gamma(n) |L| |U|`` in an inverse: one of the factors, two of the solves."""
@@ -27,7 +29,7 @@ def matrix_bound(arithmetic: Arithmetic, op: str, a: Uncertain) -> Uncertain:
     count = math.prod(stack)
     matrices = zip(a.value.reshape(count, n, n), a.error.reshape(count, n, n), strict=True)
     rows = [_row(arithmetic, op, matrix, error) for matrix, error in matrices]
-    shape = a.shape if op == "inv" else stack
+    shape = a.shape if MATRIX_OPS[op] else stack
     value = np.array([r[0] for r in rows]).reshape(shape)
     error = np.array([r[1] for r in rows]).reshape(shape)
     return arithmetic.rounded(value, error)
@@ -36,7 +38,7 @@ def matrix_bound(arithmetic: Arithmetic, op: str, a: Uncertain) -> Uncertain:
 def _row(arithmetic: Arithmetic, op: str, matrix: Array, error: Array) -> tuple[Any, Any]:
     """``op`` of one matrix; of one that is not finite nothing is known."""
     if not (np.isfinite(matrix).all() and np.isfinite(error).all()):
-        unknown = np.full(matrix.shape if op == "inv" else (), np.nan)
+        unknown = np.full(matrix.shape if MATRIX_OPS[op] else (), np.nan)
         return unknown, np.full(unknown.shape, np.inf)
     return _RULES[op](arithmetic, matrix, error)
 
@@ -88,8 +90,57 @@ def _logdet(arithmetic: Arithmetic, matrix: Array, error: Array) -> tuple[Any, A
     return (value if sign >= 0 else np.nan), (-np.log1p(-relative) if relative < 1 else np.inf) + summed
 
 
+def _cholesky(arithmetic: Arithmetic, matrix: Array, error: Array) -> tuple[Array, Array]:
+    try:
+        lower = np.linalg.cholesky(matrix)
+        inverse = np.abs(np.linalg.inv(lower))
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan), np.full_like(matrix, np.inf)
+    moved = error + arithmetic.rounding.gamma(len(matrix) + 1) * (np.abs(lower) @ np.abs(lower.T))
+    relative = inverse @ np.maximum(moved, moved.T) @ inverse.T
+    norm = float(np.sqrt((relative**2).sum()))
+    first = np.abs(lower) @ np.tril(relative)
+    return lower, first / (1 - 2 * norm) if norm < 0.5 else np.where(np.tril(np.ones_like(first)), np.inf, 0.0)
+
+
+def solve_bound(arithmetic: Arithmetic, form: str, a: Uncertain, b: Uncertain) -> Uncertain:
+    """The x of ``a @ x = b``: ``|A^-1| (E |x| + error of b)``, and all higher orders."""
+    vector = b.value.ndim == 1
+    right = b.map(lambda v: v[:, None]) if vector else b
+    stack = right.shape[:-2]
+    a = a.map(lambda v: np.broadcast_to(v, (*stack, *v.shape[-2:])))
+    count, n, columns = math.prod(stack), *right.shape[-2:]
+    pieces = ([v.reshape(count, n, -1) for v in (part.value, part.error)] for part in (a, right))
+    systems, sides = ([Uncertain(v, e) for v, e in zip(*piece, strict=True)] for piece in pieces)
+    rows = [_solution(arithmetic, form, *row) for row in zip(systems, sides, strict=True)]
+    value = np.array([r[0] for r in rows]).reshape(*stack, n, columns)
+    error = np.array([r[1] for r in rows]).reshape(*stack, n, columns)
+    return arithmetic.rounded(value.reshape(b.shape), error.reshape(b.shape))
+
+
+def _solution(arithmetic: Arithmetic, form: str, a: Uncertain, right: Uncertain) -> tuple[Array, Array]:
+    matrix, error = TRIANGLES[form](a.value), TRIANGLES[form](a.error)
+    unknown = np.full_like(right.value, np.nan), np.full_like(right.value, np.inf)
+    if not all(np.isfinite(v).all() for v in (matrix, error, right.value, right.error)):
+        return unknown
+    try:
+        inverse = np.abs(np.linalg.inv(matrix))
+        value = np.linalg.solve(matrix, right.value)
+    except np.linalg.LinAlgError:
+        return unknown
+    if form == "general":
+        perturbed = _perturbed(arithmetic, matrix, error, SOLVES)
+    else:
+        perturbed = error + arithmetic.rounding.gamma(max(len(matrix), 1)) * np.abs(matrix)
+    return value, _resolvent(inverse @ perturbed, inverse @ (perturbed @ np.abs(value) + right.error))
+
+
+TRIANGLES: dict[str, Callable[[Array], Array]] = {"general": np.asarray, "lower": np.tril, "upper": np.triu}
+"""What a solver reads of a matrix."""
+
 _RULES: dict[str, Callable[[Arithmetic, Array, Array], tuple[Any, Any]]] = {
     "inv": _inverse,
     "det": _determinant,
     "logdet": _logdet,
+    "cholesky": _cholesky,
 }

@@ -204,6 +204,34 @@ class Domain:
                     self._eliminate(rows, column, other)
         return [row[n:] for row in rows]
 
+    def solve(self, matrix: Matrix, right: Sequence[Value]) -> list[Value]:
+        """The x of ``matrix @ x = right``, by elimination; NaN everywhere if the matrix is singular."""
+        rows = [[*row, entry] for row, entry in zip(matrix, right, strict=True)]
+        for column in range(len(rows)):
+            if self._pivot(rows, column) is None:
+                return [self.sub(self.inf, self.inf)] * len(rows)
+            for below in range(column + 1, len(rows)):
+                self._eliminate(rows, column, below)
+        found: list[Value] = []
+        for row in reversed(range(len(rows))):
+            known = self.total([self.mul(a, x) for a, x in zip(rows[row][row + 1 : -1], found, strict=True)])
+            found.insert(0, self.div(self.sub(rows[row][-1], known), rows[row][row]))
+        return found
+
+    def cholesky(self, matrix: Matrix) -> Matrix:
+        """The lower triangular factor of the symmetric part of a matrix, row by row; NaN where it is not positive."""
+        half = self.div(self.number(1), self.number(2))
+        zero, sqrt = self.number(0), self.functions["sqrt"]
+        lower: Matrix = []
+        for i, row in enumerate(matrix):
+            lower.append([zero] * len(matrix))
+            for j in range(i + 1):
+                entry = self.mul(half, self.add(row[j], matrix[j][i])) if i != j else row[i]
+                known = self.total([self.mul(a, b) for a, b in zip(lower[i][:j], lower[j][:j], strict=True)])
+                rest = self.sub(entry, known)
+                lower[i][j] = sqrt(rest) if i == j else self.div(rest, lower[j][j])
+        return lower
+
     def logdet(self, matrix: Matrix) -> Value:
         """The log of the determinant, NaN where that is negative."""
         return self.functions["log"](self.determinant(matrix))

@@ -23,7 +23,7 @@ from symderive.spec.sizes import BATCH_SIZE
 
 _METHODS = ("sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin")
 
-_MATRIX = {"inv": "{0}.inv()", "det": "det({0})", "logdet": "logdet({0})"}
+_MATRIX = {"inv": "{0}.inv()", "det": "det({0})", "logdet": "logdet({0})", "cholesky": "cholesky({0})"}
 
 
 class NoArrayFormError(Exception):
@@ -314,8 +314,12 @@ class ArrayPrinter(Printer):
         return call("einsum", f'"{",".join(terms)}->{output}"', *(self.write(o).text for _, o in operands))
 
     def matrix(self, node: p.Matrix) -> Text:
-        """``A.inv()``, ``det(A)``, ``logdet(A)``."""
+        """``A.inv()``, ``det(A)``, ``logdet(A)``, ``cholesky(A)``."""
         return fill(_MATRIX[node.op], self.write(node.value))
+
+    def solve(self, node: p.Solve) -> Text:
+        """``solve(A, B)``."""
+        return call("solve", self.write(node.matrix).text, self.write(node.right).text)
 
 
 def _letters(shape: p.Shape) -> tuple[str, str]:

@@ -21,6 +21,7 @@ ALONG = {"softmax": r"\mathrm{softmax}", "log_softmax": r"\log \mathrm{softmax}"
 ALONG |= {name: rf"\mathrm{{{name}}}" for name in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "squeeze")}
 PAIRS = {"maximum": r"\max", "minimum": r"\min"}
 HEADS = {"diag_embed": r"\mathrm{diag}", "det": r"\det", "logdet": r"\log\det", "flatten": r"\mathrm{vec}"}
+HEADS |= {"cholesky": r"\mathrm{chol}"}
 HEADS |= {"arange": r"\mathrm{arange}", "numel": r"\mathrm{numel}"}
 
 _OPEN, _PRODUCT, _CALL, _POWER, _ATOM = 95, 100, 111, 119, 1000
@@ -33,6 +34,7 @@ LEVELS: dict[str, int] = {
     "square": _POWER,
     "rsqrt": _POWER,
     "inv": _POWER,
+    **dict.fromkeys(("solve", "solve_triangular"), _PRODUCT),
     **dict.fromkeys(("sqrt", "abs", "floor", "einsum", "eye", "new_zeros", "new_ones", "new_full", "full"), _ATOM),
 }
 """How tightly the LaTeX of a call binds, on latexify's scale, where it is not that of a function."""
@@ -198,6 +200,10 @@ def _inverse(gen: ExpressionCodegen, a: Arguments) -> str:
     return f"{gen.operand(a['input'], _ATOM)}^{{-1}}"
 
 
+def _solution(gen: ExpressionCodegen, a: Arguments) -> str:
+    return f"{gen.operand(a['input'], _ATOM)}^{{-1}} {gen.operand(a['right'], _PRODUCT)}"
+
+
 def _einsum(gen: ExpressionCodegen, a: Arguments) -> str:
     """The sum that the rule says, over the entries of the operands."""
     rule = a["rule"]
@@ -291,6 +297,8 @@ CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     "full": (("size", "fill_value"), _full),
     "eye": (("input",), _eye),
     "inv": (("input",), _inverse),
+    "solve": (("input", "right"), _solution),
+    "solve_triangular": (("input", "right", "upper"), _solution),
     "einsum": (("rule", "*operands"), _einsum),
     **dict.fromkeys(("transpose", "permute", "movedim"), (("input", "*axes"), _transpose)),
     "flip": (("input", "*axes"), _titled),

@@ -40,7 +40,13 @@ APPLIED = {"mean": r"\mathrm{mean}", "logsumexp": r"\mathrm{logsumexp}", "any": 
 NORMALISERS = {"softmax": r"\mathrm{softmax}", "log_softmax": r"\log \mathrm{softmax}"}
 NORMALISERS |= {"cumsum": r"\mathrm{cumsum}", "cumprod": r"\mathrm{cumprod}"}
 FILLED = {"ones": r"\mathbf{1}", "zeros": r"\mathbf{0}", "eye": "I"}
-HEADS = {"diag": r"\mathrm{diag}", "trace": r"\mathrm{tr}", "det": r"\det", "logdet": r"\log\det"}
+HEADS = {
+    "diag": r"\mathrm{diag}",
+    "trace": r"\mathrm{tr}",
+    "det": r"\det",
+    "logdet": r"\log\det",
+    "cholesky": r"\mathrm{chol}",
+}
 
 
 class ArrayPrinter(Printer):
@@ -232,6 +238,15 @@ def _inverse(printer: ArrayPrinter, call: Call) -> Tex:
     return Tex(rf"{printer.text(matrix, Level.ATOM)}^{{-1}}", Level.POWER)
 
 
+def _solution(printer: ArrayPrinter, call: Call) -> Tex:
+    """``solve(A, B)`` is the inverse of A times B."""
+    matrix, right = _exactly(call, 2)
+    inverse: Node = Call("inv", (matrix,))
+    if isinstance(matrix, Attribute) and matrix.name in ("T", "mT"):
+        inverse = Attribute(Call("inv", (matrix.value,)), matrix.name)
+    return printer.tex(Binary("@", inverse, right))
+
+
 def _filled(printer: ArrayPrinter, call: Call) -> Tex:
     sizes = call.arguments[0].items if isinstance(call.arguments[0], Listing) else call.arguments
     if call.keywords:
@@ -298,6 +313,7 @@ _TABLE: dict[str, Handler] = {
     "one_hot": _one_hot,
     "outer": _outer,
     "inv": _inverse,
+    "solve": _solution,
     "einsum": _einsum,
     "maximum": lambda printer, call: CALLS["max"](printer, Call("max", _exactly(call, 2))),
     "minimum": lambda printer, call: CALLS["min"](printer, Call("min", _exactly(call, 2))),

@@ -139,6 +139,36 @@ def _inverse(printer: Printer, node: Binder) -> Tex:
     return Tex(rf"\left({matrix}^{{-1}}\right)_{{{indices}}}", Level.ATOM)
 
 
+def _cholesky(printer: Printer, node: Binder) -> Tex:
+    factor = printer.applied(r"\mathrm{chol}", [_matrix(printer, node).text])
+    return Tex(f"{factor.text}_{{{subscript([_letter(printer, index) for index in node.indices])}}}", Level.ATOM)
+
+
+def _solution(printer: Printer, node: Binder) -> Tex:
+    """The inverse of the matrix times what the row index spans: a vector, or a column of a matrix."""
+    (right,), (row, column) = node.more, node.indices
+    body = node.body
+    swapped = isinstance(body, Access) and body.indices[-2:] == (Name(column), Name(row))
+    spanned = Binder("inv", (column, row) if swapped else (row, column), None, body)
+    matrix = _matrix(printer, spanned).within(Level.ATOM)
+    inverse = rf"{matrix}^{{-\top}}" if swapped else rf"{matrix}^{{-1}}"
+    system = rf"\left({inverse} {_column(printer, right, row)}\right)"
+    return Tex(f"{system}_{{{_letter(printer, column)}}}", Level.ATOM)
+
+
+def _column(printer: Printer, node: Node, row: str) -> str:
+    """What an index spans: a tensor with a dot in the place of the index, or the expression in brackets."""
+    if isinstance(node, Access) and node.indices.count(Name(row)) == 1:
+        rest = [printer.index(item) for item in node.indices if item != Name(row)]
+        plain = sum(isinstance(n, Name) and n.id == row for n in node.walk()) == 1
+        if plain and not rest:
+            return printer.whole(node.tensor).text
+        if plain:
+            places = [r"\cdot" if item == Name(row) else printer.index(item) for item in node.indices]
+            return printer.entry(node.tensor, places).text
+    return rf"{brackets(printer.text(node))}_{{{_letter(printer, row)}}}"
+
+
 def _determinant(printer: Printer, node: Binder) -> Tex:
     return Tex(f"{MATRICES[node.op]} {_matrix(printer, node).within(Level.ATOM)}", Level.APPLY, open=True)
 
@@ -152,6 +182,8 @@ BINDERS: dict[str, Handler] = {
     "mean": _mean,
     "logsumexp": _logsumexp,
     "inv": _inverse,
+    "cholesky": _cholesky,
+    "solve": _solution,
 }
 
 

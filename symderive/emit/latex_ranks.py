@@ -33,7 +33,7 @@ REDUCTIONS = frozenset(
 )
 MODULES = ("F", "torch", "np", "math")
 _FIXED = {"trace": 0, "det": 0, "logdet": 0, "dot": 0, "outer": 2, "eye": 2, "arange": 1}
-_SAME = frozenset((*FUNCTIONS, "softmax", "log_softmax", "cumsum", "flip", "roll", "inv", "stop", "clamp"))
+_SAME = frozenset((*FUNCTIONS, "softmax", "log_softmax", "cumsum", "flip", "roll", "inv", "cholesky", "stop", "clamp"))
 """Functions whose result has as many axes as their first argument."""
 _MOST = frozenset(("where", "max", "min", "maximum", "minimum"))
 """Functions whose result has as many axes as the argument that has most."""
@@ -119,6 +119,9 @@ def _call(call: Call, ranks: Ranks, reduces: bool) -> int | None:
         return _einsum(call.arguments[0])
     if call.function == "diag":
         return None if first is None else 3 - first
+    if call.function == "solve" and len(call.arguments) == 2:
+        right = rank(call.arguments[1], ranks)
+        return None if right is None or first is None else right if right == 1 else max(first, right)
     if call.function in _MOST:
         return _most(list(call.arguments), ranks)
     if first is None or call.function not in (*_SAME, *_MORE):

@@ -33,7 +33,12 @@ _SCANS = {
     "logsumexp": "np.logaddexp.accumulate({0}, {1})",
 }
 
-_MATRIX = {"inv": "np.linalg.inv({0})", "det": "np.linalg.det({0})", "logdet": "logdet({0})"}
+_MATRIX = {
+    "inv": "np.linalg.inv({0})",
+    "det": "np.linalg.det({0})",
+    "logdet": "logdet({0})",
+    "cholesky": "np.linalg.cholesky({0})",
+}
 
 _POWERS = {Rational(1, 2): "np.sqrt({0})", Rational(-1, 2): "1 / np.sqrt({0})", S.NegativeOne: "1 / {0}"}
 """Exponents that have a function of their own."""
@@ -254,10 +259,20 @@ class NumpyPrinter(Printer):
         return call("np.einsum", f'"{node.equation}"', *(self.write(o).text for o in node.operands), optimize)
 
     def matrix(self, node: p.Matrix) -> Text:
-        """``inv``, ``det`` or ``logdet``, in float32 at least: lower precisions have no kernel."""
+        """``inv``, ``det``, ``logdet`` or ``cholesky``."""
+        return self._narrowed(fill(_MATRIX[node.op], self._widened(node.value)))
+
+    def solve(self, node: p.Solve) -> Text:
+        """``np.linalg.solve``: NumPy has none for triangles."""
+        return self._narrowed(call("np.linalg.solve", *(self._widened(n).text for n in (node.matrix, node.right))))
+
+    def _widened(self, node: p.Node) -> Text:
+        """An operand of linear algebra, in float32 at least: lower precisions have no kernel."""
         self.wide = True
-        value = method(self.write(node.value), "astype", "wide")
-        return method(fill(_MATRIX[node.op], value), "astype", f"{self.real}.dtype")
+        return method(self.write(node), "astype", "wide")
+
+    def _narrowed(self, value: Text) -> Text:
+        return method(value, "astype", f"{self.real}.dtype")
 
     def conv(self, node: p.Conv) -> Text:
         """``conv``, a helper."""

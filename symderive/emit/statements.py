@@ -112,7 +112,11 @@ def broken(line: str, width: int) -> list[str]:
         return [line]
     start, stop = pair
     inner = line[start + 1 : stop]
-    parts = [f"{part.strip()}," for part in _split(inner)] if len(inner) + 4 > width else [inner]
+    parts = [inner]
+    if len(inner) + 4 > width:
+        pieces = _split(inner)
+        groups = len(pieces) == 1 and not re.search(r"[\w)\]]$", line[:start])  # a comma would make it a tuple
+        parts = broken(inner, width - 4) if groups else [f"{piece.strip()}," for piece in pieces]
     return [line[: start + 1], *(f"    {part}" for part in parts), line[stop:]]
 
 

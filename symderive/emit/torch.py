@@ -30,7 +30,12 @@ _SCANS = {
     "logsumexp": "torch.logcumsumexp({0}, {1})",
 }
 
-_MATRIX = {"inv": "torch.linalg.inv({0})", "det": "torch.linalg.det({0})", "logdet": "torch.logdet({0})"}
+_MATRIX = {
+    "inv": "torch.linalg.inv({0})",
+    "det": "torch.linalg.det({0})",
+    "logdet": "torch.logdet({0})",
+    "cholesky": "torch.linalg.cholesky({0})",
+}
 
 _WITH_NUMBERS = {
     ("maximum", (False, True)): "{0}.clamp(min={1})",
@@ -330,10 +335,27 @@ class TorchPrinter(Printer):
         return call("torch.einsum", f'"{node.equation}"', *(self.write(o).text for o in node.operands))
 
     def matrix(self, node: p.Matrix) -> Text:
-        """``inv``, ``det`` or ``logdet``, in float32 at least: lower precisions have no kernel."""
+        """``inv``, ``det``, ``logdet`` or ``cholesky``."""
+        return self._narrowed(fill(_MATRIX[node.op], self._widened(node.value)))
+
+    def solve(self, node: p.Solve) -> Text:
+        """``torch.linalg.solve``, or ``solve_triangular``, which takes no vectors."""
+        matrix, right = self._widened(node.matrix), self._widened(node.right)
+        if node.form == "general":
+            return self._narrowed(call("torch.linalg.solve", matrix.text, right.text))
+        vector = len(node.shape) == 1
+        columns = method(right, "unsqueeze", "1") if vector else right
+        upper = f"upper={node.form == 'upper'}"
+        found = call("torch.linalg.solve_triangular", matrix.text, columns.text, upper)
+        return self._narrowed(method(found, "squeeze", "1") if vector else found)
+
+    def _widened(self, node: p.Node) -> Text:
+        """An operand of linear algebra, in float32 at least: lower precisions have no kernel."""
         self.wide = True
-        value = method(self.write(node.value), "to", "wide")
-        return method(fill(_MATRIX[node.op], value), "to", f"{self.real}.dtype")
+        return method(self.write(node), "to", "wide")
+
+    def _narrowed(self, value: Text) -> Text:
+        return method(value, "to", f"{self.real}.dtype")
 
     def conv(self, node: p.Conv) -> Text:
         """``F.conv1d``."""

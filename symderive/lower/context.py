@@ -30,6 +30,8 @@ class Lowering:
         self.graph = Graph()
         self.tensors: dict[str, plan.Node] = {}
         self.ranges: dict[str, Expr] = {}
+        self.triangular: set[str] = set()
+        """Tensors that are lower triangular in their last two axes."""
         self.hint: tuple[Index, ...] = ()
         self.limit = 0.0
         self._memo: dict[Expr, Labelled] = {}
@@ -52,6 +54,10 @@ class Lowering:
                 known = lower_node(expression, self)
             self._memo[expression] = known
         return known
+
+    def remember(self, expression: Expr, value: Labelled) -> None:
+        """The array of an expression of this equation, found in another way than :meth:`lower` would."""
+        self._memo[expression] = value
 
     def combine(self, function: str, *values: Labelled) -> Labelled:
         """An element-wise function of arrays, lined up."""

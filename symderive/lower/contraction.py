@@ -11,7 +11,7 @@ from sympy import Expr, Mul, S
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
-from symderive.lower import conv, plan, scatter
+from symderive.lower import conv, matrices, plan, scatter
 from symderive.lower.arithmetic import Term, condition, multiply, quotient, total
 from symderive.lower.axes import Labelled, batch_first, shape_of, without
 from symderive.lower.context import Lowering
@@ -77,6 +77,8 @@ def _solved(product: Product, ctx: Lowering) -> Product | None:
 
 def plain_sum(product: Product, ctx: Lowering) -> Labelled:
     """The sum of a product in which every condition is a mask."""
+    if (known := matrices.solved(product, ctx)) is not None:
+        return plain_sum(known, ctx)
     bound = set(product.bound)
     masks = [m for m in product.masks if ctx.free(m) & bound]
     guards = [m for m in product.masks if not ctx.free(m) & bound]

@@ -288,6 +288,12 @@ def _logdet(value: Array) -> Any:
 
 
 _MATRIX: dict[str, Callable[[Array], Any]] = {"inv": np.linalg.inv, "det": np.linalg.det, "logdet": _logdet}
+_MATRIX |= {"cholesky": np.linalg.cholesky}
+_TRIANGLES: dict[str, Callable[[Array], Array]] = {"general": np.asarray, "lower": np.tril, "upper": np.triu}
+
+
+def _solve(machine: Machine, node: p.Solve) -> Any:
+    return np.linalg.solve(_TRIANGLES[node.form](machine.run(node.matrix)), machine.run(node.right))
 
 
 def _windows(machine: Machine, window: p.Window, kernel: Shape, space: Shape, out: Shape) -> Any:
@@ -374,6 +380,7 @@ _RULES: dict[type[p.Node], Rule] = {
     p.MatMul: lambda m, n: np.matmul(m.run(n.left), m.run(n.right)),
     p.Einsum: lambda m, n: np.einsum(n.equation, *(m.run(o) for o in n.operands)),
     p.Matrix: lambda m, n: _MATRIX[n.op](m.run(n.value)),
+    p.Solve: _solve,
     p.Conv: _conv,
     p.ConvTranspose: _conv_transpose,
     p.ConvWeight: _conv_weight,

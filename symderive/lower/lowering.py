@@ -10,6 +10,7 @@ from sympy import Expr
 from symderive.algebra import nodes
 from symderive.algebra.digits import split_by_digits
 from symderive.algebra.program import Equation, Program
+from symderive.algebra.systems import is_triangular
 from symderive.lower import access, elementwise, plan, reduction
 from symderive.lower.axes import arrange, batch_first, shape_of, spread
 from symderive.lower.context import Lowering
@@ -42,6 +43,8 @@ def lower(program: Program, sizes: Mapping[str, int | tuple[int, ...]] | None = 
         ctx.enlarge_limit(spec.shape)
         if spec.index is not None:
             ctx.ranges[spec.name] = spec.index
+        if spec.triangular:
+            ctx.triangular.add(spec.name)
     needed = _needed(program)
     for equation in program.equations:
         ctx.enlarge_limit(equation.shape)
@@ -73,6 +76,8 @@ def _assignment(equation: Equation, ctx: Lowering) -> Assign:
         node = ctx.graph.cast(node, "real")
     ref = Ref(equation.tensor, node.shape, node.kind)
     ctx.tensors[equation.tensor] = ctx.graph.intern(ref)
+    if is_triangular(equation):
+        ctx.triangular.add(equation.tensor)
     if isinstance(right, nodes.ArgMax | nodes.ArgMin):
         ctx.ranges[equation.tensor] = right.bound[0].extent
     return Assign(equation.tensor, node)

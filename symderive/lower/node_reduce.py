@@ -9,6 +9,7 @@ from symderive.lower.node import (
     NORMALISE_OPS,
     REDUCE_OPS,
     SCAN_OPS,
+    SOLVE_FORMS,
     Kind,
     Node,
     is_real_array,
@@ -112,13 +113,37 @@ def check_real(what: str, *operands: Node) -> None:
 
 @record
 class Matrix(Node):
-    """``inv``, ``det`` or ``logdet`` of the square matrices in the last two axes."""
+    """``inv``, ``det``, ``logdet`` or ``cholesky`` of the square matrices in the last two axes.
+
+    A Cholesky factor reads the lower triangle only.
+    """
 
     op: str
     value: Node
 
     def _infer(self) -> tuple[Shape, Kind]:
-        member(self.op, MATRIX_OPS)
+        member(self.op, tuple(MATRIX_OPS))
         check_real(self.op, self.value)
         diagonal = Diagonal(self.value)
-        return (self.value.shape if self.op == "inv" else diagonal.shape[:-1]), "real"
+        return (self.value.shape if MATRIX_OPS[self.op] else diagonal.shape[:-1]), "real"
+
+
+@record
+class Solve(Node):
+    """The x of ``matrix @ x = right``: a vector for one matrix, else matrices of columns, stacked as ``right`` is.
+
+    ``form`` says which triangle of the matrix is all there is to it.
+    """
+
+    matrix: Node
+    right: Node
+    form: str = "general"
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        member(self.form, SOLVE_FORMS)
+        check_real("solve", self.matrix, self.right)
+        Diagonal(self.matrix)
+        stack, rank = len(self.matrix.shape) - 2, len(self.right.shape)
+        if self.matrix.shape[:stack] != self.right.shape[: rank - 2] and (stack or rank != 1):
+            raise InternalError("a system's matrix and its right side are not stacked alike")
+        return self.right.shape, "real"

@@ -55,7 +55,7 @@ from symderive.lower.node_arrange import (
 )
 from symderive.lower.node_conv import Conv, ConvTranspose, ConvWeight, Window
 from symderive.lower.node_places import Gather, IndexAdd, ScatterAdd, Take
-from symderive.lower.node_reduce import Einsum, MatMul, Matrix, Normalise, Reduce, Scan
+from symderive.lower.node_reduce import Einsum, MatMul, Matrix, Normalise, Reduce, Scan, Solve
 from symderive.lower.shapes import ROWS, Shape
 from symderive.record import record
 from symderive.spec.sizes import BATCH_SIZE
@@ -110,6 +110,7 @@ __all__ = [
     "ScatterAdd",
     "Shape",
     "Slice",
+    "Solve",
     "Span",
     "Take",
     "Unfold",

@@ -8,8 +8,8 @@ from sympy import Expr, Mul, S, log
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
-from symderive.lower import access, plan
-from symderive.lower.axes import Labelled, batch_first, spread, without
+from symderive.lower import plan
+from symderive.lower.axes import Labelled, batch_first, spread
 from symderive.lower.context import Lowering, lower_node
 from symderive.lower.contraction import sum_of
 from symderive.lower.integers import same
@@ -96,40 +96,3 @@ def product_of_others(body: Expr, bound: tuple[Index, ...], ctx: Lowering) -> La
     if k not in value.axes:
         return None
     return ctx.combine("mul", *(running("prod", value, k, (i, reverse, True), ctx) for reverse in (False, True)))
-
-
-# --- matrices
-
-
-def _matrix(body: Expr, pair: tuple[Index, ...], ctx: Lowering) -> Labelled:
-    value = ctx.lower(body)
-    rest = without(value.axes, pair)
-    value = spread(ctx.graph, value, (*rest, *pair))
-    return Labelled(ctx.graph.cast(value.node, "real"), value.axes)
-
-
-@lower_node.register
-def lower_inverse(e: nodes.Inverse, ctx: Lowering) -> Labelled:
-    """An inverse, read at a row and a column."""
-    body, pair = e.open()
-    value = _matrix(body, pair, ctx)
-    inverse = Labelled(ctx.graph.intern(plan.Matrix("inv", value.node)), value.axes)
-    return access.read(inverse, dict(zip(pair, e.at, strict=True)), ctx)
-
-
-def _determinant(op: str, e: nodes.Binder, ctx: Lowering) -> Labelled:
-    body, pair = e.open()
-    value = _matrix(body, pair, ctx)
-    return Labelled(ctx.graph.intern(plan.Matrix(op, value.node)), value.axes[:-2])
-
-
-@lower_node.register
-def lower_det(e: nodes.Det, ctx: Lowering) -> Labelled:
-    """A determinant."""
-    return _determinant("det", e, ctx)
-
-
-@lower_node.register
-def lower_logdet(e: nodes.LogDet, ctx: Lowering) -> Labelled:
-    """The log of a determinant."""
-    return _determinant("logdet", e, ctx)

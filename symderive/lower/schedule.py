@@ -27,6 +27,7 @@ _NAMES: dict[str, str] = {
     "MatMul": "m",
     "Einsum": "m",
     "Matrix": "inverse",
+    "Solve": "solution",
     "Conv": "c",
     "Unfold": "windows",
     "Pad": "padded",

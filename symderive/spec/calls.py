@@ -337,7 +337,8 @@ class _Rewriter:
         if not indices:
             return body  # over no axes at all
         condition = None if node.condition is None else self.write(node.condition)
-        return s.Binder(node.op, tuple(indices), condition, body, span=node.span)
+        more = tuple(self.write(e) for e in node.more)
+        return s.Binder(node.op, tuple(indices), condition, body, more, span=node.span)
 
 
 def _batch_key(place: int) -> str:

@@ -136,7 +136,8 @@ def _text_call(node: s.Call) -> tuple[str, int]:
 @_text.register
 def _text_binder(node: s.Binder) -> tuple[str, int]:
     condition = f" : {to_text(node.condition)}" if node.condition is not None else ""
-    return f"{node.op}[{', '.join(node.indices)}{condition}]({to_text(node.body)})", ATOM
+    operands = ", ".join(to_text(e) for e in (node.body, *node.more))
+    return f"{node.op}[{', '.join(node.indices)}{condition}]({operands})", ATOM
 
 
 def _value(node: s.Node) -> str:

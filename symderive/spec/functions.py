@@ -185,10 +185,45 @@ REDUCTIONS = ("sum", "mean", "prod", "max", "min", "logsumexp", "any", "all", "a
 NORMALISERS = ("softmax", "log_softmax")
 """Binders that keep the index that they normalise over free."""
 
-MATRIX = {"inv": True, "det": False, "logdet": False}
-"""Binders over the two indices of a matrix; whether they keep both free."""
+
+@record
+class MatrixFunction:
+    """A function of a matrix that is named by its row and its column index.
+
+    ``kept`` are the positions of those of the two indices that stay free. ``operands`` are what stands in the
+    parentheses: a right side, after the matrix, is named by the row index.
+    """
+
+    name: str
+    kept: tuple[int, ...]
+    operands: tuple[str, ...] = ("the matrix",)
+
+
+MATRIX = {
+    row.name: row
+    for row in (
+        MatrixFunction("inv", (0, 1)),
+        MatrixFunction("det", ()),
+        MatrixFunction("logdet", ()),
+        MatrixFunction("solve", (1,), ("the matrix", "the right side")),
+        MatrixFunction("cholesky", (0, 1)),
+    )
+}
+"""Binders over the two indices of a matrix.
+
+``solve[i, j](A[i, j], b[i])`` is the x of ``sum[j](A[i, j] * x[j]) = b[i]``: the row i is bound, the column j is kept.
+``cholesky[i, j](A[i, j])`` is the lower triangular L with ``L @ L.T = (A + A.T) / 2``, which is A where A is symmetric.
+"""
 
 BINDERS = (*REDUCTIONS, *NORMALISERS, *MATRIX)
+
+
+def kept(op: str, indices: tuple[str, ...]) -> tuple[str, ...]:
+    """The indices of a binder that stay free outside of it."""
+    if op in NORMALISERS:
+        return indices
+    return tuple(indices[n] for n in MATRIX[op].kept) if op in MATRIX and len(indices) == 2 else ()
+
 
 STRUCTURAL = {"where": 3, "max": 2, "min": 2, "clamp": 3, "delta": 2, "stop": 1}
 """Calls that are not element-wise functions of one number, with their number of arguments; ``pad`` takes 1 or 2."""

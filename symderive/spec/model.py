@@ -20,7 +20,10 @@ Shape = tuple[Expr, ...]
 
 @record
 class Input:
-    """An input tensor. ``index`` is the size C of class ids in 0..C-1; ``range`` are values to sample."""
+    """An input tensor. ``index`` is the size C of class ids in 0..C-1; ``range`` are values to sample.
+
+    ``triangular`` says of what a forward has saved that it is a lower triangular matrix in its last two axes.
+    """
 
     name: str
     shape: Shape
@@ -29,6 +32,7 @@ class Input:
     boolean: bool = False
     range: tuple[Fraction, Fraction] | None = None
     assume: tuple[str, ...] = ()
+    triangular: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
     @property

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from symderive.errors import Span, SpecError
 from symderive.spec import syntax as s
-from symderive.spec.functions import BINDERS
+from symderive.spec.functions import BINDERS, MATRIX
 from symderive.spec.source import Origin
 from symderive.spec.tokens import Token, tokenize
 
@@ -242,8 +242,15 @@ class _Parser:
             raise self.unexpected(f"'(' after {token.text}[{', '.join(indices)}]")
         self.take()
         body = self.expression()
+        operands = MATRIX[token.text].operands if token.text in MATRIX else ()
+        more = tuple(self.operand(what, token) for what in operands[1:])
         close = self.expect(")", f"at the end of {token.text}[{', '.join(indices)}](...)")
-        return s.Binder(token.text, tuple(indices), condition, body, span=token.span.to(close.span))
+        return s.Binder(token.text, tuple(indices), condition, body, more, span=token.span.to(close.span))
+
+    def operand(self, what: str, binder: Token) -> s.Node:
+        """An operand of a binder behind the first."""
+        self.expect(",", f"and {what} in {binder.text}[...](...)")
+        return self.expression()
 
     def index_name(self, binder: Token) -> str:
         token = self.next

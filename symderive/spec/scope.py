@@ -14,7 +14,7 @@ from symderive.record import record
 from symderive.spec import syntax as s
 from symderive.spec.folding import fold
 from symderive.spec.format import to_text
-from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, NORMALISERS, REDUCTIONS, STRUCTURAL
+from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, REDUCTIONS, STRUCTURAL, kept
 from symderive.spec.model import Shape
 from symderive.spec.names import FUNCTION_NAMES, NUMBER_NAMES, Namespace, a
 from symderive.spec.reader import suggestion
@@ -309,11 +309,11 @@ class Scope:
     def _binder(self, node: s.Binder) -> str:
         self._binder_indices(node)
         hidden = [i for i in node.indices if i in self.visible]
-        keeps = node.op in NORMALISERS or MATRIX.get(node.op, False)
+        free = kept(node.op, node.indices)
         for index in node.indices:
-            if keeps and index not in self.visible:
+            if index in free and index not in self.visible:
                 raise self._unknown(index, node.span, position=True)
-            if not keeps and index in hidden:
+            if index not in free and index in hidden:
                 message = f"the index '{index}' is already in use here, so '{node.op}[{index}]' cannot bind it again"
                 raise self.error(message, node.span, "give it another letter")
         self.binders.append(node)
@@ -326,8 +326,18 @@ class Scope:
             kind = CONDITION
         else:
             kind = self.kind(node.body)
+        for operand in node.more:
+            self._right_side(node, operand)
         self.visible = before
         return _BINDER_KINDS.get(node.op, lambda _: REAL)(kind)
+
+    def _right_side(self, node: s.Binder, operand: s.Node) -> None:
+        """The right side of a system is named by the row index alone."""
+        row, column = node.indices
+        if any(isinstance(n, s.Name) and n.id == column for n in operand.walk()):
+            message = f"the right side of '{node.op}[{row}, {column}]' names '{column}', the index of the solution"
+            raise self.error(message, operand.span, f"name its entries by '{row}', as in b[{row}]")
+        self.kind(operand)
 
     def _binder_indices(self, node: s.Binder) -> None:
         for n, index in enumerate(node.indices):

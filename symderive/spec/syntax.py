@@ -136,13 +136,15 @@ class Binder(Node):
     """``sum[i, j : condition](body)``: ``op`` over the named indices.
 
     Reductions (``sum``, ``max``, ``argmax``, ``det``, ...) bind the indices; ``softmax``, ``log_softmax`` and ``inv``
-    bind them inside the body and keep them free outside.
+    bind them inside the body and keep them free outside: see :func:`symderive.spec.functions.kept`. ``more`` are the
+    operands behind the body: the right side of ``solve[i, j](A[i, j], b[i])``.
     """
 
     op: str
     indices: tuple[str, ...]
     condition: Node | None
     body: Node
+    more: tuple[Node, ...] = ()
 
 
 @record

@@ -135,43 +135,41 @@ class ArgMin(Binder):
     is_integer = True
 
 
-class Inverse(Binder):
-    """``inv[p, q](body)`` read at two places: an entry of the inverse of the matrix with entries ``body``."""
+class MatrixBinder(Binder):
+    """A function of the matrix with entries ``body``, named by its row and its column index; their order has a meaning.
+
+    One that is matrix-valued is read ``at`` two places, its row and its column.
+    """
 
     @property
     def bound(self) -> tuple[Index, ...]:
         """The row and the column index."""
-        return self.args[1], self.args[2]
+        return self.args[1:3]
 
     @property
     def at(self) -> tuple[Expr, ...]:
         """The row and the column that are read."""
-        return self.args[3], self.args[4]
+        return self.args[3:]
 
     @classmethod
     def over(cls, body: Expr, indices: Iterable[Index], at: Iterable[Expr] = ()) -> Expr:
-        """The inverse of the matrix over (row, column) ``indices``; their order has a meaning."""
-        return _matrix(cls, body, tuple(indices), tuple(at))
+        """The function of the matrix over (row, column) ``indices``."""
+        indices = tuple(indices)
+        bound = _levels(body, indices)
+        return cls(body.xreplace(dict(zip(indices, bound, strict=True))), *bound, *at)
 
 
-class Det(Binder):
+class Inverse(MatrixBinder):
+    """``inv[p, q](body)`` read at two places. Summed with a vector or a matrix it solves a system of equations."""
+
+
+class Cholesky(MatrixBinder):
+    """``cholesky[p, q](body)`` read at two places: the lower triangular L whose ``L L^T`` is the symmetric part."""
+
+
+class Det(MatrixBinder):
     """``det[p, q](body)``."""
 
-    @classmethod
-    def over(cls, body: Expr, indices: Iterable[Index], at: Iterable[Expr] = ()) -> Expr:
-        """The determinant of the matrix over (row, column) ``indices``."""
-        return _matrix(cls, body, tuple(indices), ())
 
-
-class LogDet(Binder):
+class LogDet(MatrixBinder):
     """``logdet[p, q](body)``: the log of the determinant, NaN where that is negative."""
-
-    @classmethod
-    def over(cls, body: Expr, indices: Iterable[Index], at: Iterable[Expr] = ()) -> Expr:
-        """The log-determinant of the matrix over (row, column) ``indices``."""
-        return _matrix(cls, body, tuple(indices), ())
-
-
-def _matrix(cls: type[Binder], body: Expr, indices: tuple[Index, ...], at: tuple[Expr, ...]) -> Expr:
-    bound = _levels(body, indices)
-    return cls(body.xreplace(dict(zip(indices, bound, strict=True))), *bound, *at)
