@@ -124,25 +124,14 @@ def batches(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
             same(f"vmap of {what}", tree_leaves(torch.vmap(f, dims)(*given)), wanted)
 
 
-def same_results(eager: Callable[..., Any], other: Callable[..., Any], inputs: Tensors, wrt: tuple[int, ...]) -> None:
-    """Outputs and gradients of two functions agree."""
-    found = []
-    for f in (other, eager):
-        given = leaves(inputs, wrt)
-        outputs = [o for o in tree_leaves(f(*given)) if o.is_floating_point()]
-        total = sum(((o * o).sum() for o in outputs), torch.zeros((), dtype=torch.float64))
-        grads = torch.autograd.grad(total, [given[n] for n in wrt], allow_unused=True) if total.requires_grad else ()
-        found.append((outputs, list(grads)))
-    first, second = found
-    same("outputs and gradients", first, second)
-
-
 def odd_upstreams(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
     """Upstreams that are expanded, strided or zero, and outputs that do not reach the loss."""
     plain = gradients(op, inputs, upstreams, wrt)
     same("strided upstreams", gradients(op, inputs, [strided(u) for u in upstreams], wrt), plain)
-    ones = [u.new_ones(()).expand(u.shape) for u in upstreams]
-    same("expanded upstreams", gradients(op, inputs, ones, wrt), gradients(op, inputs, [u.clone() for u in ones], wrt))
+    for what in (lambda u: u.new_ones(()), lambda u: u[:1] if u.dim() else u):
+        ups = [what(u).expand(u.shape) for u in upstreams]
+        wanted = gradients(op, inputs, [u.clone(memory_format=torch.contiguous_format) for u in ups], wrt)
+        same("expanded upstreams", gradients(op, inputs, ups, wrt), wanted)
     for g in gradients(op, inputs, [torch.zeros_like(u) for u in upstreams], wrt):
         require(g is None or not g.any(), "upstreams of zeros give a gradient that is not zero")
     for n in range(len(upstreams)) if len(upstreams) > 1 else ():
@@ -198,6 +187,40 @@ def twice(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ..
         first = torch.autograd.grad(outputs, want, ups, retain_graph=True, allow_unused=True)
         second = torch.autograd.grad(outputs, want, ups, retain_graph=True, allow_unused=True)
         same("the backward for the second time", second, first)
+
+
+def empty(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """Inputs of which some have no entries have gradients of their shapes, and second derivatives, too."""
+    given = leaves(inputs, wrt)
+    want = [given[n] for n in wrt]
+    outputs = [o for o in op.outputs(*given) if o.requires_grad]
+    if not outputs:
+        return
+    ups = [torch.ones_like(o).requires_grad_() for o in outputs]
+    first = torch.autograd.grad(outputs, want, ups, create_graph=True, allow_unused=True)
+    for x, g in zip(want, first, strict=True):
+        require(g is None or g.shape == x.shape, f"of nothing, a gradient of shape {g is not None and list(g.shape)}")
+    moving = [g for g in first if g is not None and g.requires_grad]
+    if moving:
+        ones = [torch.ones_like(g) for g in moving]
+        second = torch.autograd.grad(moving, [*want, *ups], ones, allow_unused=True)
+        for x, s in zip([*want, *ups], second, strict=True):
+            require(s is None or s.shape == x.shape, "of nothing, a second derivative of another shape")
+
+
+def registered_forward_mode(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """The registered op, which has no forward mode, says so: torch by itself would give zeros."""
+    if op.op is None or not wrt:
+        return
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(x, torch.ones_like(x)) if n in wrt else x for n, x in enumerate(inputs)]
+        try:
+            op.op(*duals)
+        except RuntimeError as error:
+            require("has no forward mode" in str(error), str(error))
+            return
+    raise WrongError("forward mode through the registered op gives a result, which torch makes zeros")
 
 
 def under_autocast(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from symderive.check.ops import load_text
 from symderive.check.subject import Subject
-from symderive.emit.autograd import autograd_module, function_name
+from symderive.emit.autograd import autograd_module
+from symderive.emit.autograd_op import function_name
 from symderive.emit.custom_op import custom_op_module
 
 NAMESPACE = "symderive_check"

@@ -97,18 +97,29 @@ class Kernel:
         if len(optional) == 1:
             given, optional = (*given, *optional), ()
         self.optional = tuple(optional)
-        outputs = frozenset(plan.outputs if fresh else ())
-        owned = frozenset(plan.outputs if returned else ())
-        first = [r.name for r in (*given, *optional) if r.kind == "real"]
+        self.fresh = frozenset(plan.outputs if fresh else ())
+        self.owned = frozenset(plan.outputs if returned else ())
+        read = {n.name for a in plan.assignments for n in p.walk(a.value) if isinstance(n, p.Ref)}
+        self._write([r for r in given if r.name in read])
+        lacking = self.sizes
+        if lacking and len(given) > len(self.given):
+            self._write(given)
+            if len(self.sizes) == len(lacking):
+                self._write([r for r in given if r.name in read])
+
+    def _write(self, given: Sequence[p.Ref]) -> None:
+        """The code, which reads sizes off these tensors: those that only tell sizes are needed where no other does."""
+        first = [r.name for r in (*given, *self.optional) if r.kind == "real"]
+        shapes = {r.name: r.shape for r in given}
         self.body = GuardedBody(
-            plan, {r.name: r.shape for r in given}, names, first[:1], flags=self.flags, fresh=outputs, owned=owned
+            self.plan, shapes, self.names, first[:1], flags=self.flags, fresh=self.fresh, owned=self.owned
         )
         self.zeros = self._zeros(given)
         self.sizes = self.body.missing()
         """Sizes that no shape of ``given`` tells: integer parameters."""
         self.code = [*self._none(), *self.body.lines(), *self.zeros, *self.body.shown()]
         words = set(re.findall(r"\w+", "\n".join(line.partition("#")[0] for line in self.code)))
-        self.given = tuple(r for r in given if names[r.name] in words)
+        self.given = tuple(r for r in given if self.names[r.name] in words)
 
     def _zeros(self, given: Sequence[p.Ref]) -> list[str]:
         """The lines that put zeros in place of optional tensors that are None."""
@@ -229,15 +240,16 @@ def target(items: Sequence[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else ", ".join(items)
 
 
-def assignment(target: str, function: str, arguments: Sequence[str]) -> list[str]:
+def assignment(target: str, function: str, arguments: Sequence[str], indent: int = 8) -> list[str]:
     """``target = function(arguments)``; ``return`` is a target, too."""
+    room = WIDTH - indent
     start = f"{target} " if target == "return" else f"{target} = " if target else ""
     if len(start) > WIDTH // 2 and ", " in target:
-        return [*assignment("found", function, arguments), *unpacking(target.split(", "), "found")]
+        return [*assignment("found", function, arguments, indent), *unpacking(target.split(", "), "found")]
     line = f"{start}{function}({', '.join(arguments)})"
-    if len(line) <= WIDTH - 8:
+    if len(line) <= room:
         return [line]
     inner = f"{STEP}{', '.join(arguments)}"
-    if len(inner) <= WIDTH - 8:
+    if len(inner) <= room:
         return [f"{start}{function}(", inner, ")"]
     return [f"{start}{function}(", *(f"{STEP}{a}," for a in arguments), ")"]

@@ -128,6 +128,11 @@ class KernelSet:
         zeros = self.zeros_reader().missing(self._zero_symbols()) if len(self.upstreams) > 1 else []
         return list(dict.fromkeys((*own, *self.inner_sizes, *zeros)))
 
+    @property
+    def wanted(self) -> list[str]:
+        """The flags that say which gradients are wanted, where there are several."""
+        return list(self.backward.flags.values()) if len(self.op.spec.wrt) > 1 else []
+
     def size_lines(self) -> list[str]:
         """The lines that read those sizes off the inputs."""
         inputs = {r.name: r.shape for r in self.forward.plan.inputs}
@@ -174,6 +179,11 @@ class KernelSet:
 
 def _plan(program: Program, letters: Letters) -> p.Plan:
     return explained(lower(program), program, letters)
+
+
+def function_name(name: str) -> str:
+    """The name of the exported function: the spec's, or with ``_`` behind where the module needs it."""
+    return identifiers([name], (*RESERVED, *OWN_NAMES))[name]
 
 
 def class_name(name: str) -> str:

@@ -9,6 +9,7 @@ from sympy import Integer, Symbol
 
 from symderive.algebra.second_order import Differentiable
 from symderive.emit.autograd_kernels import STEP, assignment, docstring
+from symderive.lower import plan as p
 from symderive.spec import model
 from symderive.spec.sizes import BATCH_SIZE
 
@@ -43,8 +44,9 @@ _autograd = torch._library.autograd.make_autograd_impl(_op._opoverload, _op)
 def _without_forward_mode(keyset: Any, *inputs: Tensor) -> Any:
     """Raises in forward mode, where an op of torch.library would lose the tangents."""
     forward_ad = torch.autograd.forward_ad
-    moving = (x for x in inputs if forward_ad.unpack_dual(x).tangent is not None)
-    if forward_ad._is_fwd_grad_enabled() and any(True for _ in moving):
+    if forward_ad._is_fwd_grad_enabled() and any(
+        forward_ad.unpack_dual(x).tangent is not None for x in inputs
+    ):
         raise RuntimeError(
             "{address} has no forward mode: "
             "call the function {name} instead"
@@ -61,18 +63,64 @@ with warnings.catch_warnings():
 
 _CAST = '''\
 def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors, under autocast in {what}."""
+    """The tensors, under autocast {what}."""
     device = tensors[0].device.type
     if not torch.is_autocast_enabled(device):
         return tensors
-    dtype = {dtype}
-    real = (torch.float16, torch.bfloat16, torch.float32)
-    return tuple(t.to(dtype) if t.dtype in real else t for t in tensors)'''
+{lines}'''
 
 CAST = {
-    True: _CAST.format(what="its dtype, as matrix products are", dtype="torch.get_autocast_dtype(device)"),
-    False: _CAST.format(what="float32, as losses and norms are", dtype="torch.float32"),
+    "lower": _CAST.format(
+        what="in its dtype, as matrix products take them",
+        lines="""\
+    dtype = torch.get_autocast_dtype(device)
+    real = (torch.float16, torch.bfloat16, torch.float32)
+    return tuple(t.to(dtype) if t.dtype in real else t for t in tensors)""",
+    ),
+    "float32": _CAST.format(
+        what="at least in float32, as losses and norms take them",
+        lines="""\
+    narrow = (torch.float16, torch.bfloat16)
+    return tuple(t.float() if t.dtype in narrow else t for t in tensors)""",
+    ),
+    "widest": _CAST.format(
+        what="in the widest of their dtypes, as element-wise ops take them",
+        lines="""\
+    dtypes = (t.dtype for t in tensors if t.is_floating_point())
+    widest = functools.reduce(torch.promote_types, dtypes)
+    return tuple(t.to(widest) if t.is_floating_point() else t for t in tensors)""",
+    ),
 }
+"""What autocast does to the inputs of an op, by its :func:`precision`."""
+
+_WIDE_FUNCTIONS = frozenset(
+    (
+        *("exp", "expm1", "log", "log1p", "pow", "rsqrt", "reciprocal", "softplus"),
+        *("acos", "asin", "cosh", "sinh", "tan", "erf", "erfc"),
+    )
+)
+"""Element-wise functions that autocast keeps in float32."""
+
+
+def precision(op: Differentiable, plan: p.Plan) -> str:
+    """Where autocast computes an op of this forward, as it treats ops of its kind.
+
+    Matrix products are taken to the lower precision; losses, and what accumulates or grows fast, to float32; anything
+    else stays in the widest dtype of its inputs.
+    """
+    nodes = [n for a in plan.assignments for n in p.walk(a.value)]
+    if any(isinstance(n, p.MatMul | p.Einsum | p.Conv | p.ConvTranspose) for n in nodes):
+        return "lower" if all(plan.refs[o].shape for o in op.spec.outputs) else "float32"
+    return "float32" if any(map(_is_wide, nodes)) else "widest"
+
+
+def _is_wide(node: p.Node) -> bool:
+    if isinstance(node, p.Reduce):
+        return node.op in ("sum", "mean", "prod", "logsumexp") and node.kind == "real"
+    if isinstance(node, p.Map):
+        return node.function in _WIDE_FUNCTIONS and node.kind == "real"
+    return isinstance(node, p.Normalise | p.Scan | p.Matrix | p.Solve)
+
 
 _SAMPLES = {
     "positive": "torch.rand({shape}, {like}) + 0.5",
@@ -122,7 +170,7 @@ def verification(op: Differentiable, name: str, more: Sequence[str] = ()) -> str
 def sample(given: model.Input, values: Mapping[Symbol, Integer], grad: bool) -> str:
     """Code for an input's value in float64."""
     shape = [str(e.xreplace(dict(values))) for e in given.shape if e != BATCH_SIZE]
-    shape = ["2", *shape] if given.shape and given.shape[0] == BATCH_SIZE else shape
+    shape = ["3", *shape] if given.shape and given.shape[0] == BATCH_SIZE else shape
     shown = ", ".join(shape) or "()"
     if given.index is not None:
         return (

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from symderive.algebra.second_order import differentiable
-from symderive.emit.autograd import AutogradModule, tupled
+from symderive.emit.autograd import AutogradModule
+from symderive.emit.autograd_class import tupled
 from symderive.emit.autograd_kernels import STEP, assignment, docstring, head
-from symderive.emit.autograd_parts import GUARD, REGISTERED, verification
+from symderive.emit.autograd_parts import GUARD, REGISTERED
 from symderive.spec import model
 from symderive.spec.sizes import BATCH_SIZE
 from symderive.wording import listed
@@ -28,20 +29,9 @@ class CustomOpModule(AutogradModule):
 
     namespace: str = "symderive"
 
-    def text(self) -> str:
-        """The whole module."""
-        sections = [
-            *self.functions(),
-            *self.helpers(),
-            self.backward_class(),
-            self.operator(),
-            self.forward_class("op"),
-            self.registrations(),
-            self.function(),
-            self._verification(),
-        ]
-        body = "\n\n\n".join(sections)
-        return "\n\n".join((*self.front(body), *self.constants())) + f"\n\n\n{body}\n"
+    def operators(self) -> list[str]:
+        """The op, the Function that calls it, and what is registered."""
+        return [self.operator(), self.classes.whole(self.forward_lines()), self.registrations()]
 
     @property
     def address(self) -> str:
@@ -50,10 +40,10 @@ class CustomOpModule(AutogradModule):
 
     def operator(self) -> str:
         """The op and its fake kernel."""
-        outputs = self._outputs()
+        outputs = self.outputs
         kinds = ", ".join("Tensor" for _ in outputs)
         returns = f"({kinds})" if len(outputs) > 1 else kinds
-        schema = f"({', '.join(f'Tensor {n}' for n in self._inputs())}) -> {returns}"
+        schema = f"({', '.join(f'Tensor {n}' for n in self.inputs)}) -> {returns}"
         parts = [schema[i : i + 70] for i in range(0, len(schema), 70)]
         written = [f'{STEP}schema="{schema}",'] if len(schema) < 80 else [f"{STEP}schema=("]
         if len(schema) >= 80:
@@ -66,28 +56,30 @@ class CustomOpModule(AutogradModule):
             f"{STEP}mutates_args=(),",
             *written,
             ")",
-            *head("_op", self._inputs(typed=True), typed),
+            *head("_op", self.typed, typed),
             *docstring(note),
-            *(STEP + line for line in self._formulas()),
+            *(STEP + line for line in self.formulas()),
         ]
         return "\n".join(lines)
 
-    def _forward_lines(self, forward: str) -> list[str]:
+    def forward_lines(self) -> list[str]:
+        """The lines of the Function's forward."""
         return [
-            f"if any(map(torch._C._functorch.is_batchedtensor, {tupled(self._inputs())})):",
-            *(STEP + line for line in self._formulas()),
-            *assignment("return", f"_{forward}", self._inputs()),
+            "# torch.func differentiates inside of vmap: there the formulas take the batch as a whole",
+            f"if any(map(torch._C._functorch.is_batchedtensor, {tupled(self.inputs)})):",
+            *(STEP + line for line in self.formulas()),
+            *assignment("return", "_op", self.inputs),
         ]
 
     def registrations(self) -> str:
         """Shapes, ``vmap`` and autograd of the op."""
-        several = len(self._outputs()) > 1
-        outputs = f"tuple[{', '.join('Tensor' for _ in self._outputs())}]" if several else "Tensor"
+        several = len(self.outputs) > 1
+        outputs = f"tuple[{', '.join('Tensor' for _ in self.outputs)}]" if several else "Tensor"
         fake = [
             "@_op.register_fake",
-            *head("_shapes", self._inputs(typed=True), outputs),
+            *head("_shapes", self.typed, outputs),
             *docstring("What the op gives, without its values: the formulas say it."),
-            *(STEP + line for line in self._formulas()),
+            *(STEP + line for line in self.formulas()),
         ]
         batch = [
             "@_op.register_vmap",
@@ -98,12 +90,9 @@ class CustomOpModule(AutogradModule):
         guard = GUARD.format(address=self.address, namespace=self.namespace, op=self.spec.name, name=self.name)
         return "\n\n\n".join(["\n".join(fake), "\n".join(batch), f"{auto}\n{guard}"])
 
-    def _formulas(self) -> list[str]:
-        return assignment("return", "_forward", [self.names[r.name] for r in self.kernels.forward.given])
-
     def _batch_rule(self, several: bool) -> list[str]:
         """The lines of the op's rule for ``vmap``: one more batch axis where every input has them, else a loop."""
-        dims = f"(0,) * {len(self._outputs())}" if several else "0"
+        dims = f"(0,) * {len(self.outputs)}" if several else "0"
         if all(i.shape[:1] == (BATCH_SIZE,) for i in self.spec.inputs):
             return [
                 '"""The op for a batch, which is one more of its leading axes."""',
@@ -122,16 +111,11 @@ class CustomOpModule(AutogradModule):
             f"return {rows}, {dims}",
         ]
 
-    def _result(self) -> list[str]:
-        eager = super()._result()
-        count, every = len(self.spec.outputs), len(self._outputs())
-        taken = "" if count == every else "[0]" if count == 1 else f"[:{count}]"
-        lines = assignment("return", "_op", self._inputs())
-        return [
-            "if torch.compiler.is_compiling():",
-            *(STEP + line for line in (*lines[:-1], lines[-1] + taken)),
-            *eager,
-        ]
+    def result(self) -> list[str]:
+        """The lines that give the outputs."""
+        compiled = (STEP + line for line in self.call("_op"))
+        return ["if torch.compiler.is_compiling():", *compiled, *self.call(f"{self.cls}.apply")]
 
-    def _verification(self) -> str:
-        return verification(self.op, self.name, REGISTERED)
+    def verified(self) -> tuple[str, ...]:
+        """More lines of the module's test of itself."""
+        return REGISTERED

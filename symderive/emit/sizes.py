@@ -44,6 +44,10 @@ class SizeReader:
         lines += [f"{self._name(s)} = {self._read(s)}" for s in self.sources if s in pending]
         return lines + ([rows] if ROWS in needed else [])
 
+    def used(self, needed: Collection[Symbol]) -> list[sizes.SizeSource]:
+        """Where the ``needed`` sizes are read."""
+        return [self.sources[s] for s in self._closure(needed)]
+
     def _closure(self, needed: Collection[Symbol]) -> list[Symbol]:
         """The needed sizes with those that they are solved from."""
         stack = [BATCH_SIZE if s == ROWS else s for s in needed]

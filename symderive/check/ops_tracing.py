@@ -1,0 +1,99 @@
+"""How an op has to behave where torch traces it: ``torch.compile``, ``torch.export``, tensors without values.
+
+Each function takes an emitted op and inputs, and raises :class:`symderive.check.ops_behaviour.WrongError`, or what
+torch raises, where something is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._inductor.exc import InductorError
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_leaves
+
+from symderive.check.ops_behaviour import Tensors, leaves, require, same
+from symderive.check.ops_emitted import EmittedOp
+
+WAYS: tuple[tuple[dict[str, Any], ...], ...] = (
+    ({"dynamic": True},),
+    ({"dynamic": False}, {"dynamic": True, "backend": "aot_eager"}),
+)
+"""How an op is compiled: by Inductor with dynamic shapes; where Inductor itself fails at those, each by itself."""
+
+
+def compiled(op: EmittedOp, inputs: Tensors, other: Tensors, wrt: tuple[int, ...]) -> None:
+    """``torch.compile`` without a graph break, with dynamic shapes: outputs and gradients are those of eager mode."""
+    for ways in WAYS:
+        try:
+            for options in ways:
+                _compiled(op, inputs, other, wrt, options)
+        except InductorError:
+            if ways is WAYS[-1]:
+                raise
+        else:
+            return
+
+
+def _compiled(op: EmittedOp, inputs: Tensors, other: Tensors, wrt: tuple[int, ...], options: dict[str, Any]) -> None:
+    torch._dynamo.reset()
+    function = torch.compile(op.function, fullgraph=True, **options)
+    for given in (inputs, other):
+        if given:
+            same_results(op.function, function, given, wrt)
+
+
+def same_results(eager: Callable[..., Any], other: Callable[..., Any], inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """Outputs and gradients of two functions agree."""
+    found = []
+    for f in (other, eager):
+        given = leaves(inputs, wrt)
+        outputs = [o for o in tree_leaves(f(*given)) if o.is_floating_point()]
+        total = sum(((o * o).sum() for o in outputs), torch.zeros((), dtype=torch.float64))
+        grads = torch.autograd.grad(total, [given[n] for n in wrt], allow_unused=True) if total.requires_grad else ()
+        found.append((outputs, list(grads)))
+    first, second = found
+    same("outputs and gradients", first, second)
+
+
+class _Module(torch.nn.Module):
+    """A function as a module, which is what ``torch.export`` takes."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Any:
+        """The function's result."""
+        return self.function(*inputs)
+
+
+def exported(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """The program that ``torch.export`` makes of the op gives the same outputs."""
+    given = leaves(inputs, wrt)
+    program = torch.export.export(_Module(op.function), given)
+    same("the exported program", program.module()(*given), op.function(*given))
+
+
+def fake(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """Of tensors without values, outputs and gradients have the shapes and dtypes that they have of others."""
+    true = _shapes(op, leaves(inputs, wrt), wrt)
+    mode = FakeTensorMode()
+    given = tuple(mode.from_tensor(x).requires_grad_(x.requires_grad) for x in leaves(inputs, wrt))
+    with mode:
+        found = _shapes(op, given, wrt)
+    for (shape, dtype), (wanted, kind) in zip(found, true, strict=True):
+        require(shape == wanted, f"of tensors without values, shape {list(shape)} for {list(wanted)}")
+        require(dtype == kind, f"of tensors without values, {dtype} for {kind}")
+
+
+def _shapes(op: EmittedOp, given: Tensors, wrt: tuple[int, ...]) -> list[tuple[torch.Size, torch.dtype]]:
+    outputs = op.outputs(*given)
+    moving = [o for o in outputs if o.requires_grad]
+    want = [given[n] for n in wrt]
+    ones = [torch.ones_like(o) for o in moving]
+    grads = torch.autograd.grad(moving, want, ones, allow_unused=True) if moving else ()
+    return [(t.shape, t.dtype) for t in (*outputs, *(g for g in grads if g is not None))]
