@@ -34,7 +34,8 @@ from symderive.spec import model, syntax
 
 def derive(spec: model.Spec) -> Derivation:
     """The gradients of a spec's outputs with respect to each of its ``wrt``, with the steps that lead to them."""
-    forward = stable_program(build_program(spec))
+    built = build_program(spec)
+    forward = stable_program(built)
     letters = spec_letters(spec, forward)
     sweep = Sweep(forward, spec.wrt, letters)
     story = sweep.run()
@@ -56,7 +57,7 @@ def derive(spec: model.Spec) -> Derivation:
     telling = Told(display, story, sweep, letters, one)
     gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}
     forward = prune(forward, {*forward.outputs, *saved})
-    return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling)
+    return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling, built)
 
 
 def spec_letters(spec: model.Spec, program: Program) -> Letters:

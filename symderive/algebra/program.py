@@ -12,6 +12,7 @@ from sympy import Expr, Rational
 from symderive.algebra.nodes import Index
 from symderive.record import record
 from symderive.spec import model, syntax
+from symderive.spec.write import equation_statement
 
 
 @record
@@ -127,7 +128,8 @@ class Derivation:
 
     ``forward`` is the program as it is computed: what the spec says, in stable form. ``backward.inputs`` are the
     upstreams ``d<output>`` and the ``saved`` tensors; its ``outputs`` are the gradients in the order of ``wrt``.
-    ``display`` is ``backward`` as formulas print it: the upstream of a sole scalar output is 1.
+    ``display`` is ``backward`` as formulas print it: the upstream of a sole scalar output is 1. ``built`` is the
+    forward before it is put into stable form.
     """
 
     spec: model.Spec
@@ -138,6 +140,13 @@ class Derivation:
     saved: tuple[str, ...]
     gradients: Mapping[str, Gradient]
     telling: Telling = field(repr=False)
+    built: Program = field(repr=False)
+
+    def as_written(self, program: Program) -> dict[str, syntax.Statement]:
+        """The equations of a program that are the spec's own, in the words of the spec."""
+        built = {e.tensor: e.right for e in self.built.equations}
+        same = {e.tensor for e in program.equations if built.get(e.tensor) == e.right}
+        return {e.tensor: equation_statement(e) for e in self.spec.equations if e.tensor in same}
 
     @cached_property
     def introduced(self) -> tuple[syntax.Statement, ...]:

@@ -71,6 +71,17 @@ def _factor_order(factor: Expr, order: Mapping[str, int]) -> tuple[int, int, int
     return 1, first, next((3 - n for n, kind in enumerate(kinds) if kind), 0)
 
 
+def by_appearance(body: Expr, bound: Iterable[Index], order: Mapping[str, int]) -> tuple[Index, ...]:
+    """Bound indices in the order in which a reader of the body meets them."""
+    met: dict[Index, int] = {}
+    for factor in fraction(factors(body), order)[0]:
+        for node in sympy.preorder_traversal(factor):
+            if isinstance(node, Access):
+                for index in (i for place in node.indices for i in place.atoms(Index)):
+                    met.setdefault(index, len(met))
+    return tuple(sorted(bound, key=lambda i: met.get(i, len(met))))
+
+
 def split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...]) -> tuple[Expr | None, Expr]:
     """The condition of a reduction: a ``where`` whose other branch is neutral, or deltas that are factors of a sum."""
     if neutral is None:

@@ -18,7 +18,7 @@ from symderive.algebra import nodes
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation
-from symderive.algebra.reading import fraction, product_of, reading_order, split_condition, split_roots
+from symderive.algebra.reading import by_appearance, fraction, product_of, reading_order, split_condition, split_roots
 from symderive.algebra.systems import System, system_of
 from symderive.algebra.terms import content, depends, factors, primitive, terms
 from symderive.errors import InternalError
@@ -67,12 +67,13 @@ class Writer:
 
     def open(self, binder: nodes.Binder) -> tuple[Expr, tuple[Index, ...]]:
         """The body with named indices in place of the bound ones; the names hold until :meth:`close`."""
+        bound = by_appearance(binder.body, binder.bound, self.order) if type(binder) in _UNORDERED else binder.bound
         opened = []
-        for bound in binder.bound:
-            name = self.letters.choose(bound.extent, self.used)
-            self.used[name] = self.ranges[name] = bound.extent
-            opened.append(Index(name, bound.extent))
-        return binder.body.xreplace(dict(zip(binder.bound, opened, strict=True))), tuple(opened)
+        for index in bound:
+            name = self.letters.choose(index.extent, self.used)
+            self.used[name] = self.ranges[name] = index.extent
+            opened.append(Index(name, index.extent))
+        return binder.body.xreplace(dict(zip(bound, opened, strict=True))), tuple(opened)
 
     def close(self, opened: Iterable[Index]) -> None:
         """A sibling may use the letters again."""
@@ -380,6 +381,9 @@ _REDUCTIONS: dict[type, tuple[str, Expr | None]] = {
 }
 
 _MATRICES: dict[type, str] = {nodes.Inverse: "inv", nodes.Cholesky: "cholesky"}
+
+_UNORDERED = {binder for binder, (_, neutral) in _REDUCTIONS.items() if neutral is not None}
+"""Binders whose indices may stand in any order: not those of a matrix, whose first index is its row."""
 
 _CALLS: dict[type, str] = {nodes.Maximum: "max", nodes.Minimum: "min", nodes.Clamp: "clamp", nodes.Stop: "stop"}
 

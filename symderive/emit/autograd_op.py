@@ -10,7 +10,7 @@ from sympy import Symbol
 
 from symderive.algebra.derive import spec_letters
 from symderive.algebra.letters import Letters
-from symderive.algebra.program import Program
+from symderive.algebra.program import Derivation, Program
 from symderive.algebra.second_order import Differentiable
 from symderive.emit.autograd_kernels import Kernel
 from symderive.emit.module import explained
@@ -48,12 +48,14 @@ class KernelSet:
         letters = spec_letters(op.spec, op.forward)
         own = Letters(replace(op.second, equations=(*op.second.equations, *op.backward_tangents.program.equations)))
         self.plans = {
-            "forward": _plan(op.forward, letters),
-            "backward": _plan(op.backward, letters),
-            "through": _plan(op.through, letters) if op.through is not None and op.through.outputs else None,
-            "tangents": _plan(op.tangents.program, letters),
-            "second": _plan(op.second, own),
-            "backward_tangents": _plan(op.backward_tangents.program, own),
+            "forward": _plan(op.forward, op.derivation, letters),
+            "backward": _plan(op.backward, op.derivation, letters),
+            "through": _plan(op.through, op.derivation, letters)
+            if op.through is not None and op.through.outputs
+            else None,
+            "tangents": _plan(op.tangents.program, op.derivation, letters),
+            "second": _plan(op.second, op.derivation, own),
+            "backward_tangents": _plan(op.backward_tangents.program, op.derivation, own),
         }
         self.names = self._names()
         self.saved = self._refs(op.saved)
@@ -177,8 +179,8 @@ class KernelSet:
         return self.forward.plan.refs[name].kind == "real"
 
 
-def _plan(program: Program, letters: Letters) -> p.Plan:
-    return explained(lower(program), program, letters)
+def _plan(program: Program, derivation: Derivation, letters: Letters) -> p.Plan:
+    return explained(lower(program), program, derivation, letters)
 
 
 def function_name(name: str) -> str:

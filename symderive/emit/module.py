@@ -12,7 +12,7 @@ from sympy import Symbol
 
 from symderive.algebra.derive import spec_letters
 from symderive.algebra.letters import Letters
-from symderive.algebra.program import Derivation, Program
+from symderive.algebra.program import Derivation, Equation, Program
 from symderive.algebra.unbuild import statement
 from symderive.emit.names import RESERVED, identifiers
 from symderive.emit.numbers import rational, shape_text
@@ -27,6 +27,7 @@ from symderive.lower import lower, sizes
 from symderive.lower import plan as p
 from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape
 from symderive.record import record
+from symderive.spec import syntax
 from symderive.spec.format import to_text
 from symderive.wording import listed
 
@@ -88,16 +89,29 @@ def op_of(derivation: Derivation, forward: p.Plan, backward: p.Plan) -> Op:
     if any(r.name not in forward.refs for r in backward.inputs if r.name not in derivation.upstreams):
         saved = tuple(s for s in derivation.saved if s not in derivation.forward.outputs)
         forward = lower(replace(derivation.forward, outputs=(*derivation.forward.outputs, *saved)))
-    forward = explained(forward, derivation.forward, letters)
-    backward = explained(backward, derivation.backward, letters)
+    forward = explained(forward, derivation.forward, derivation, letters)
+    backward = explained(backward, derivation.backward, derivation, letters)
     return Op(spec.name, spec.title, spec.outputs, spec.wrt, derivation.upstreams, forward, backward)
 
 
-def explained(plan: p.Plan, program: Program, letters: Letters) -> p.Plan:
-    """The plan with the formula of each equation of its program as a comment."""
-    formulas = {e.tensor: to_text(statement(e, letters)) for e in program.equations}
+def explained(plan: p.Plan, program: Program, derivation: Derivation, letters: Letters) -> p.Plan:
+    """The plan with the formula of each equation of its program as a comment, in the author's words if they hold."""
+    written = derivation.as_written(program)
+    formulas = {
+        e.tensor: _worded(written[e.tensor], e, derivation) if e.tensor in written else to_text(statement(e, letters))
+        for e in program.equations
+    }
     assigns = (replace(a, comment=a.comment or formulas.get(a.name, "")) for a in plan.assignments)
     return replace(plan, assignments=tuple(assigns))
+
+
+def _worded(said: syntax.Statement, equation: Equation, derivation: Derivation) -> str:
+    """The author's equation, and the numbers that stand in the code for constants which it names, such as a stride."""
+    code = {s.name for s in equation.right.free_symbols}
+    names = dict.fromkeys(n.id for n in said.right.walk() if isinstance(n, syntax.Name))
+    values = derivation.spec.constants
+    numbers = [f"{n} = {to_text(syntax.Number(values[n]))}" for n in names if n in values and n not in code]
+    return to_text(said) + (f"\nwhere {listed(numbers)}" if numbers else "")
 
 
 def write_module(op: Op, library: str = "torch") -> str:
