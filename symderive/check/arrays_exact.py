@@ -467,3 +467,16 @@ def _methods(b: ExactArrays) -> dict[str, Callable[..., Array]]:
         "neg": lambda a: b.unary("-", a),
         "detach": lambda a: b.each(b.domain.stop, a),
     }
+
+
+_BACKENDS: dict[Domain, ExactArrays] = {}
+
+
+def backend(domain: Domain, *, keep: bool) -> ExactArrays:
+    """The backend over a domain, made once where it is to be kept."""
+    if domain in _BACKENDS:
+        return _BACKENDS[domain]
+    made = ExactArrays(domain)
+    if keep:
+        _BACKENDS[domain] = made
+    return made

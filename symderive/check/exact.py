@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,40 @@ def _bits(a: Value) -> int:
     return 0 if a in (0, 1, -1) else max(a.numerator.bit_length(), a.denominator.bit_length())
 
 
+def _ratio(top: int, bottom: int) -> Fraction:
+    """The fraction of two numbers without a common factor, made without looking for one."""
+    result = object.__new__(Fraction)
+    result._numerator, result._denominator = top, bottom  # type: ignore[attr-defined]
+    return result
+
+
+def _product(a: Fraction, b: Fraction) -> Fraction:
+    """``a * b``, several times as fast as Python's own, which looks at types first."""
+    top, bottom, upper, lower = a.numerator, b.denominator, b.numerator, a.denominator
+    if (common := math.gcd(top, bottom)) > 1:
+        top, bottom = top // common, bottom // common
+    if (common := math.gcd(upper, lower)) > 1:
+        upper, lower = upper // common, lower // common
+    return _ratio(top * upper, lower * bottom)
+
+
+def _sum(a: Fraction, b: Fraction) -> Fraction:
+    """``a + b``, likewise."""
+    x, y = a.denominator, b.denominator
+    if x == y:
+        top, bottom = a.numerator + b.numerator, x
+    else:
+        top, bottom = a.numerator * y + b.numerator * x, x * y
+    common = math.gcd(top, bottom)
+    return _ratio(top // common, bottom // common) if common > 1 else _ratio(top, bottom)
+
+
+def rational_total(values: Sequence[Fraction | int]) -> Fraction:
+    """The sum of rationals, over one common denominator."""
+    bottom = math.lcm(*{v.denominator for v in values})
+    return Fraction(sum(v.numerator * (bottom // v.denominator) for v in values), bottom)
+
+
 def _root(value: int) -> int | None:
     root = math.isqrt(value)
     return root if root * root == value else None
@@ -39,6 +73,7 @@ class Exact(Domain):
         self.context = mpmath.MPContext()
         self.context.dps = digits
         self.digits = digits
+        self.real = self.context.mpf
         self.inf = self.context.inf
         self.nan = self.context.nan
         self.pi = +self.context.pi
@@ -55,12 +90,16 @@ class Exact(Domain):
 
     def lift(self, a: Value) -> Any:
         """A number as one of ``mpmath``."""
+        if type(a) is self.real:
+            return a
         if isinstance(a, Fraction):
             return self.context.mpf(a.numerator) / a.denominator
         return self.context.mpf(a)
 
     def add(self, a: Value, b: Value) -> Value:
         """The sum, a rational if both are."""
+        if type(a) is Fraction and type(b) is Fraction:
+            return _sum(a, b)
         if type(a) is int and a == 0:
             return b
         if type(b) is int and b == 0:
@@ -77,6 +116,8 @@ class Exact(Domain):
 
     def mul(self, a: Value, b: Value) -> Value:
         """The product, a rational if both are; an exact 0 times anything finite is an exact 0."""
+        if type(a) is Fraction and type(b) is Fraction:
+            return _product(a, b)
         if type(a) is int and a == 1:
             return b
         if type(b) is int and b == 1:
@@ -102,6 +143,15 @@ class Exact(Domain):
             if a == 0 and self.context.isfinite(b):
                 return 0
         return self.lift(a) / self.lift(b)
+
+    def total(self, values: Sequence[Value]) -> Value:
+        """The sum, the rational part of it over one denominator."""
+        rationals = [v for v in values if _is_rational(v)]
+        result: Value = rational_total(rationals) if len(rationals) > 1 else rationals[0] if rationals else 0
+        for value in values if len(rationals) < len(values) else ():
+            if not _is_rational(value):
+                result = self.add(result, value)
+        return result
 
     def neg(self, a: Value) -> Value:
         """The negative."""

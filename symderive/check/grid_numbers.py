@@ -119,11 +119,16 @@ class ExactNumbers(GridNumbers):
         return self._flow(adjoint, partial)
 
     def sum_over(self, a: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-        """One axis after the other."""
-        for axis in axes:
-            if a.shape[axis] != 1:
-                a = np.asarray(self.add.reduce(a, axis=axis, initial=0, keepdims=True))  # type: ignore[attr-defined]
-        return a
+        """Row by row."""
+        axes = [x for x in axes if a.shape[x] != 1]
+        if not axes:
+            return a
+        kept = [x for x in range(a.ndim) if x not in axes]
+        rows = a.transpose(*kept, *axes).reshape(math.prod(a.shape[x] for x in kept), -1)
+        result = np.empty(len(rows), dtype=object)
+        for number, row in enumerate(rows.tolist()):
+            result[number] = self.base.total(row)
+        return result.reshape([1 if x in axes else n for x, n in enumerate(a.shape)])
 
     def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
         """By the domain's own addition."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symderive.check.arrays import ArrayError, Interpreter
-from symderive.check.arrays_exact import ExactArrays
+from symderive.check.arrays_exact import backend
 from symderive.check.grid import Grid
 from symderive.check.grid_math import GridMath
 from symderive.check.grid_numbers import Unsupported, numbers_over
@@ -52,9 +52,8 @@ class Bench:
         self.evaluator.inputs = self.tensors
         self.evaluator.arrays_by(self.array)
         plain = {n: v for n, v in world.sizes.items() if isinstance(v, int)}
-        self.interpreter = Interpreter(
-            ExactArrays(world.base), self.tensors, plain, world.constants, world.batch, self.scalar
-        )
+        arrays = backend(world.base, keep=not isinstance(world.base, Tape))
+        self.interpreter = Interpreter(arrays, self.tensors, plain, world.constants, world.batch, self.scalar)
         self.letters = _letters(world)
         self.math = None if isinstance(world.base, Tape) else GridMath(numbers_over(world.base))
         self.scalars: dict[str, Fraction | int] = {**world.constants, **plain}

@@ -27,7 +27,10 @@ from symderive.spec.sizes import BATCH_SIZE
 POOL = (2, 3, 5, 4, 7, 6, 9, 8, 11, 10, 13)
 SQUARES = (3, 4, 2, 5, 6, 8)
 BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
+SIDE = "a side of a kink"
 TOO_MUCH_WORK = 60_000
+MOST_CHOICES = 1000
+"""Of sizes."""
 MOST_WORK = 800
 """Multiplications of one forward that are still cheap; larger sizes are left out."""
 
@@ -85,6 +88,31 @@ def compiled(extent: Expr) -> Callable[[Mapping[str, int]], int]:
     return lambda sizes: int(extent.xreplace({s: Integer(sizes[s.name]) for s in extent.free_symbols}))
 
 
+def compiled_over(extent: Expr) -> Callable[[Mapping[str, np.ndarray]], Any]:
+    """A size expression as a function of many sizes at once, in floats: to sort out what :func:`compiled` decides."""
+    if isinstance(extent, Symbol):
+        name = extent.name
+        return lambda sizes: sizes[name]
+    if extent.is_Rational:
+        value = float(extent)
+        return lambda sizes: value
+    parts = [compiled_over(a) for a in extent.args]
+    if extent.is_Add:
+        return lambda sizes: sum(p(sizes) for p in parts)
+    if extent.is_Mul:
+        return lambda sizes: math.prod(p(sizes) for p in parts)
+    if extent.is_Pow:
+        return lambda sizes: parts[0](sizes) ** parts[1](sizes)
+    if isinstance(extent, floor):
+        return lambda sizes: np.floor(parts[0](sizes) + _HAIR)
+    if isinstance(extent, Mod):
+        return lambda sizes: np.mod(parts[0](sizes) + _HAIR, parts[1](sizes))
+    return lambda sizes: math.inf
+
+
+_HAIR = 1e-9
+
+
 class SizeChooser:
     """Finds sizes at which every range has an entry, and the forward is cheap."""
 
@@ -98,6 +126,7 @@ class SizeChooser:
             extents.update(dict.fromkeys(equation.ranges.values()))
         extents.update(dict.fromkeys(spec.indices.values()))
         self.extents = {e: compiled(e) for e in extents if e != BATCH_SIZE}
+        self.varying = {e for e in self.extents if e.free_symbols}
         symbols = {s.name: None for e in self.extents for s in sorted(e.free_symbols, key=str)}
         self.names = list(symbols)
         self.batched = BATCH_SIZE in extents
@@ -105,37 +134,51 @@ class SizeChooser:
     def valid(self, sizes: Mapping[str, int], least: int = 1) -> bool:
         """Whether every axis and range that depends on sizes has at least so many entries; fixed ones have one."""
         try:
-            return all(f(sizes) >= (least if e.free_symbols else 1) for e, f in self.extents.items())
+            return all(f(sizes) >= (least if e in self.varying else 1) for e, f in self.extents.items())
         except (KeyError, ZeroDivisionError, TypeError):
             return False
 
     def work(self, sizes: Mapping[str, Any]) -> int:
         """About how many multiplications one forward takes."""
-        values = {e: f(sizes) for e, f in self.extents.items()}
-        batch = math.prod(sizes.get(syntax.BATCH, (2,)))
-        values[BATCH_SIZE] = batch
+        values: dict[Expr, Any] = {e: f(sizes) for e, f in self.extents.items()}
+        values[BATCH_SIZE] = math.prod(sizes.get(syntax.BATCH, (2,)))
+        return int(self._counted(values))
+
+    def _counted(self, values: Mapping[Expr, Any]) -> Any:
+        """The multiplications, by the extents of all axes and ranges."""
         total = sum(math.prod(values[e] for e in eq.ranges.values()) for eq in self.spec.equations)
         return total + sum(math.prod(values[e] for e in i.shape) for i in self.spec.inputs)
 
-    def different(self) -> Iterator[dict[str, int]]:
-        """Pairwise different sizes at which no range is 1, where there are such; the cheapest first."""
+    @cached_property
+    def different(self) -> list[dict[str, int]]:
+        """Pairwise different sizes at which no range is 1, where there are such; the cheapest first, not all."""
         for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
             pool = POOL[: len(self.names) + extra]
             if len(self.names) > len(pool):
                 pool = tuple(range(2, len(self.names) + 2 + extra))
-            found = []
-            for values in itertools.islice(itertools.permutations(pool, len(self.names)), 6000):
-                sizes = dict(zip(self.names, values, strict=True))
-                if self.valid(sizes, least):
-                    found.append(sizes)
+            found = self._promising(list(itertools.islice(itertools.permutations(pool, len(self.names)), 6000)), least)
+            found = [sizes for sizes in found if self.valid(sizes, least)]
             if found:
-                yield from sorted(found, key=self.work)
-                return
+                return found
+        return []
+
+    def _promising(self, choices: list[tuple[int, ...]], least: int) -> list[dict[str, int]]:
+        """Of many choices of sizes the cheapest that seem to be valid."""
+        columns = np.array(choices, dtype=float).reshape(len(choices), -1)
+        many = {n: columns[:, position] for position, n in enumerate(self.names)}
+        with np.errstate(all="ignore"):
+            values = {e: np.broadcast_to(compiled_over(e)(many), len(choices)) for e in self.extents}
+            good = np.ones(len(choices), dtype=bool)
+            for e in self.varying:
+                good &= values[e] >= least - 0.5
+            work = self._counted({**values, BATCH_SIZE: np.full(len(choices), 2.0)})
+        order = np.argsort(np.where(good, work, np.inf), kind="stable")[: min(int(good.sum()), MOST_CHOICES)]
+        return [dict(zip(self.names, choices[n], strict=True)) for n in order]
 
     def plan(self) -> list[Sizes]:
         """Two choices of different sizes, a square one, and the author's where they are cheap."""
         chosen: list[Sizes] = []
-        for sizes in self.different():
+        for sizes in self.different:
             if not chosen or all(sizes[n] != chosen[0][n] for n in self.names):
                 chosen.append(sizes)
             if len(chosen) == 2 or not self.names:
@@ -192,7 +235,7 @@ class Points:
             raise NotJudged(f"the forward takes {work} multiplications at the smallest sizes, too many to be exact")
         found = [self.point(sizes) for sizes in self.plan]
         sides = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
-        found += [self.complete(self.plan[0], p, "a side of a kink") for p in sides.points[:6]]
+        found += [self.complete(self.plan[0], p, SIDE) for p in sides.points[:6]]
         return found
 
     def point(self, sizes: Sizes) -> Point:
@@ -212,7 +255,7 @@ class Points:
     def partnered(self, first: Point, attempt: int = 0) -> list[Point]:
         """A point and another of sizes that all differ, with as many batch axes; other sizes at each attempt."""
         own = first.sizes
-        options = [*self.plan[1:2], *self.plan[:1], *itertools.islice(self.chooser.different(), 60)]
+        options = [*self.plan[1:2], *self.plan[:1], *itertools.islice(self.chooser.different, 60)]
         fitting = [s for s in options if all(s[n] != own[n] for n in self.chooser.names)] or [own]
         names = self.chooser.names  # and another product, which tells 1 / (N * J) from a number
         fitting.sort(key=lambda s: math.prod(s[n] for n in names) == math.prod(own[n] for n in names))  # type: ignore[misc]
