@@ -46,7 +46,8 @@ def _failure(row: CheckResult, number: int) -> list[str]:
 
 
 def _indented(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    margin = " " * (8 + len(text) - len(text.lstrip()))
+    return textwrap.wrap(text.lstrip(), WIDTH, initial_indent=margin, subsequent_indent=margin)
 
 
 def _verdict_words(row: CheckResult) -> str:
@@ -69,7 +70,8 @@ def _counterexample(row: CheckResult) -> list[str]:
         at = ", ".join(f"{k}={v}" for k, v in {**(example.get("sizes") or {}), **_places(example)}.items())
         lines += _indented(f"at {at}: claimed {example.get('claimed')}, true {example.get('true')}")
     if found.get("correction"):
-        lines += _indented(f"right: {found['correction']}")
+        first, *more = found["correction"].splitlines()
+        lines += [line for part in (f"right: {first}", *(f"       {m}" for m in more)) for line in _indented(part)]
     return lines
 
 
