@@ -5,8 +5,8 @@
 No rewriting may be rejected and no mutant that is not equal may pass: such a fault is printed, and the exit status is
 1. The table has, for each spec, its own claims and how long they take together, the rewritings, the mutants that are
 not equal and those that are, how many diagnoses name a kind of change that made the mutant, and the mean and the worst
-time of a verdict (processor time; a claim is judged with nothing kept from the one before). The changes are those of
-``tests/claims``.
+time of a verdict in processor time, where the truth is computed once for all claims of a spec, and the worst time of
+one of a sample of claims that are judged alone. The changes are those of ``tests/claims``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.claims.sweep import CATALOGUE, Row, row
 
 HEAD = (
     f"{'spec':34} {'claims':>6} {'s':>6} {'rewritten':>9} {'mutants':>7} {'equal':>5} {'named':>6} "
-    f"{'mean s':>7} {'worst s':>7}"
+    f"{'mean s':>7} {'worst s':>7} {'alone s':>7}"
 )
 
 
@@ -33,7 +33,7 @@ def line(found: Row) -> str:
     named = f"{found.named / found.mutants:6.0%}" if found.mutants else "     -"
     return (
         f"{found.spec:34} {found.claims:6} {found.claims_seconds:6.2f} {found.rewritings:9} {found.mutants:7} "
-        f"{found.equal:5} {named} {found.seconds / max(judged, 1):7.3f} {found.worst:7.2f}"
+        f"{found.equal:5} {named} {found.seconds / max(judged, 1):7.3f} {found.worst:7.2f} {found.alone:7.2f}"
     )
 
 
@@ -50,7 +50,8 @@ def summary(rows: list[Row]) -> str:
     lines = [
         f"{len(rows)} specs, {sum(r.rewritings for r in rows)} rewritings, {mutants} mutants, "
         f"{sum(r.equal for r in rows)} equal; {sum(len(r.faults) for r in rows)} faults",
-        f"{sum(r.seconds for r in rows):.0f} s for {judged} verdicts, the worst {max(r.worst for r in rows):.2f} s; "
+        f"{sum(r.seconds for r in rows):.0f} s for {judged} verdicts, the worst {max(r.worst for r in rows):.2f} s, "
+        f"{max(r.alone for r in rows):.2f} s alone; "
         f"the worst claims of one spec {max(r.claims_seconds for r in rows):.2f} s",
     ]
     if mutants:

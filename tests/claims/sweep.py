@@ -12,8 +12,8 @@ from symderive.algebra.derive import derive, spec_letters
 from symderive.algebra.unbuild import statement as printed
 from symderive.check.floats import FLOAT
 from symderive.claims.compare import close_where_finite
+from symderive.claims.court import Court
 from symderive.claims.derived import Derived
-from symderive.claims.judge import Court
 from symderive.claims.lines import ClaimError, read_lines
 from symderive.claims.trees import tensor_of
 from symderive.claims.world import is_jacobian
@@ -94,17 +94,24 @@ class Mutant:
 
 
 def mutated(spec, most, seed=0):
-    """Mutants of every gradient in both of its forms, at most so many of each form."""
+    """Mutants of every gradient in both of its forms, at most so many of each form.
+
+    What several kinds of change make alike, in whichever form, may be called by any of them.
+    """
     others = confusable(spec)
     court = Court(spec, [], "", seed=seed + 1)
+    by_name = {}
     for form in forms(spec):
-        rng = random.Random(f"{spec.name} {to_text(form.statement.left)} {seed}")
-        every = list(mutants(spec, form.statement, others))
-        values = {id(m): _value(court, [*form.helpers, m]) for _, m in every}
-        for kind, mutant in sampled(every, most, rng):
-            own = values[id(mutant)]
-            same = {k for k, m in every if own is not None and _alike(values[id(m)], own)}
-            yield Mutant({kind} | same, [*form.helpers, mutant])
+        by_name.setdefault(tensor_of(form.statement.left), []).append(form)
+    for name, both in by_name.items():
+        every = [(form, kind, m) for form in both for kind, m in mutants(spec, form.statement, others)]
+        values = {id(m): _value(court, [*form.helpers, m]) for form, _, m in every}
+        for form in both:
+            rng = random.Random(f"{spec.name} {name} {seed}")
+            for kind, mutant in sampled([(k, m) for f, k, m in every if f is form], most, rng):
+                own = values[id(mutant)]
+                same = {k for _, k, m in every if own is not None and _alike(values[id(m)], own)}
+                yield Mutant({kind} | same, [*form.helpers, mutant])
 
 
 def _value(court, lines):
@@ -121,7 +128,7 @@ def _value(court, lines):
 
 
 def _alike(a, b):
-    return a is not None and a.shape == b.shape and close_where_finite(a, b)
+    return a is not None and a.size == b.size and close_where_finite(a.reshape(b.shape), b)
 
 
 def is_equal(spec, lines, seed=7):
@@ -154,20 +161,37 @@ class Row:
     named: int = 0
     seconds: float = 0.0
     worst: float = 0.0
+    alone: float = 0.0
     claims: int = 0
     claims_seconds: float = 0.0
     faults: list[str] = field(default_factory=list)
     misnamed: list[tuple[str, str, str]] = field(default_factory=list)
     by_kind: dict[str, list[int]] = field(default_factory=dict)
 
-    def timed(self, spec, lines):
-        """The verdict on the last line, and how long it took."""
-        started = time.thread_time()
-        result = judged(spec, lines)
-        spent = time.thread_time() - started
+    def count(self, spent):
+        """Note how long a verdict took."""
         self.seconds += spent
         self.worst = max(self.worst, spent)
-        return result
+
+
+def verdicts(spec, claims):
+    """What is said of each of many claims, and how long it took; the truth is computed once for all single lines."""
+    single = [lines for lines in claims if len(lines) == 1]
+    together = iter(Court(spec, [lines[0] for lines in single], "").results())
+    for lines in claims:
+        started = time.thread_time()
+        result = next(together) if len(lines) == 1 else judged(spec, lines)
+        yield result, time.thread_time() - started
+
+
+def alone(spec, claims):
+    """How long the slowest of some claims takes with nothing known before."""
+    worst = 0.0
+    for lines in claims:
+        started = time.thread_time()
+        judged(spec, lines)
+        worst = max(worst, time.thread_time() - started)
+    return worst
 
 
 def row(name, count, most, seed=0):
@@ -179,18 +203,21 @@ def row(name, count, most, seed=0):
     out.claims, out.claims_seconds = len(results), time.thread_time() - started
     out.faults += [f"claim: {r.text}: {r.verdict} {r.detail}" for r in results if not r.ok]
     bare = replace(spec, claims=())
-    for lines in rewritings(bare, count, seed):
-        result = out.timed(bare, lines)
+    written = list(rewritings(bare, count, seed))
+    for lines, (result, spent) in zip(written, verdicts(bare, written), strict=True):
+        out.count(spent)
         out.rewritings += 1
         if result.verdict != "right":
             out.faults.append(f"rewriting: {_text(lines)}: {result.verdict} {result.diagnosis or result.detail}")
-    for mutant in mutated(bare, most, seed) if most else ():
-        _one_mutant(out, bare, mutant)
+    made = list(mutated(bare, most, seed)) if most else []
+    for mutant, (result, spent) in zip(made, verdicts(bare, [m.lines for m in made]), strict=True):
+        out.count(spent)
+        _one_mutant(out, bare, mutant, result)
+    out.alone = alone(bare, [*written[::count], *(m.lines for m in made[:: most or 1])])
     return out
 
 
-def _one_mutant(out, spec, mutant):
-    result = out.timed(spec, mutant.lines)
+def _one_mutant(out, spec, mutant, result):
     if result.verdict == "right" and is_equal(spec, mutant.lines):
         out.equal += 1
         return
