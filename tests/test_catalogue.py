@@ -8,14 +8,15 @@ import pytest
 
 import symderive
 from symderive.catalogue import catalogue
+from symderive.report.listing import GROUPS
 
 NAMES = [p.stem for p in catalogue()]
 BATCHED = set(
     """
     bce celu cosine_similarity determinant dropout elu frobenius_norm gelu gelu_tanh glu hardshrink hardsigmoid
     hardswish hardtanh l2_normalize layer_norm leaky_relu log_det log_sigmoid log_softmax matrix_inverse max mean
-    min mish norm norm_l1 norm_p prod relu relu6 rms_norm selu sigmoid sigmoid_bce silu softmax softmax_temperature
-    softmin softplus softshrink softsign std straight_through sum tanh tanhshrink var
+    min mish norm norm_l1 norm_p prod relu relu6 rms_norm scaled_dot_product_attention selu sigmoid sigmoid_bce silu
+    softmax softmax_temperature softmin softplus softshrink softsign std straight_through sum tanh tanhshrink var
     """.split()  # noqa: SIM905
 )
 """What PyTorch applies along the last axes of any tensor."""
@@ -60,6 +61,8 @@ TEXTBOOK = {
     "upsample_nearest": {"dx": "dy.reshape(N, C, H, 2, W, 2).sum((3, 5))"},
     "pixel_shuffle": {"dx": "dy.reshape(N, C, H, 2, W, 2).permute(0, 1, 3, 5, 2, 4).reshape(N, 4 * C, H, W)"},
     "flip": {"dx": "dy.flip(-1)"},
+    "split_heads": {"dx": "dy.transpose(1, 2).reshape(B, N, 3 * D)"},
+    "channel_shuffle": {"dx": "dy.reshape(N, C, 3, T).transpose(1, 2).reshape(N, 3 * C, T)"},
 }
 """The array form of each gradient, as its textbook prints it."""
 
@@ -79,7 +82,9 @@ def test_a_spec_says_where_it_is_from_and_what_to_hold_it_against(name):
     read = spec(name)
     assert read.name == name
     assert read.title
+    assert read.group in GROUPS
     assert read.source
+    assert read.notes
     assert read.reference
     assert read.claims
     assert read.sizes
