@@ -125,6 +125,20 @@ def _product(factor: Expr) -> tuple[Expr, Expr] | None:
     return None if inner is None else (scale * inner[0], scale * inner[1])
 
 
+def plain_comparison(condition: Expr) -> Expr:
+    """``0 <= i - H`` as ``H <= i``: an index on one side, what has none on the other."""
+    if not isinstance(condition, Lt | Le):
+        return condition
+    difference = expand(condition.args[1] - condition.args[0])
+    varying = [t for t in Add.make_args(difference) if t.atoms(Index, Access)]
+    rest = difference - Add(*varying)
+    if len(varying) != 1:
+        return condition
+    if varying[0].could_extract_minus_sign():
+        return condition.func(-varying[0], rest)
+    return condition.func(-rest, varying[0])
+
+
 def in_range(position: Expr, extent: Expr) -> list[Expr]:
     """The conditions under which ``0 <= position < extent`` that are not certain."""
     if extent == BATCH_SIZE:

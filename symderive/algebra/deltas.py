@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from sympy import Expr, Function, Mul, Pow, S
 
-from symderive.algebra.bounds import always, in_range
+from symderive.algebra.bounds import always, in_range, plain_comparison
 from symderive.algebra.digits import as_remainder, digits_of, in_digits
 from symderive.algebra.nodes import Access, And, Apply, Eq, FloorDiv, Index, Le, Lt, Mod, Pad, Where, free_indices
 from symderive.algebra.terms import factors, substitute, transform
@@ -141,7 +141,7 @@ def collapsed(body: Expr, solution: Solution, shapes: Shapes = MappingProxyType(
     if risky:
         body = transform(body, lambda e: e.args[0] if isinstance(e, Pad) and _stays(e.args[0], shapes) else e)
     open_guards = [g for g in solution.guards if not _is_said(g, body)]
-    return Where(And(*open_guards), body, S.Zero)
+    return Where(And(*map(plain_comparison, open_guards)), body, S.Zero)
 
 
 def _stays(access: Access, shapes: Shapes) -> bool:

@@ -198,6 +198,13 @@ def _pad(a: Analyst, node: p.Pad) -> Uncertain:
     return Uncertain(a.array(node, value=u.value), a.array(replace(node, fill=S.Zero), value=u.error))
 
 
+def _concat(a: Analyst, node: p.Concat) -> Uncertain:
+    parts = [a.run(part) for part in node.parts]
+    return Uncertain(
+        np.concatenate([u.value for u in parts], node.axis), np.concatenate([u.error for u in parts], node.axis)
+    )
+
+
 def _take(a: Analyst, node: p.Take) -> Uncertain:
     """Entries at integer arrays; nothing is known where rounding could change the integer."""
     u = a.run(node.value)
@@ -354,6 +361,7 @@ _RULES: dict[type[p.Node], Rule] = {
     p.Map: map_bound,
     p.Cast: lambda a, n: _stored(a, n, a.run(n.value)),
     p.Pad: _pad,
+    p.Concat: _concat,
     p.Take: _take,
     p.IndexAdd: _index_add,
     p.Gather: _gather,

@@ -6,6 +6,7 @@ strides or unrolls windows there is no array form, and none is printed. A scatte
 
 from __future__ import annotations
 
+import functools
 import string
 from collections.abc import Mapping
 from typing import ClassVar
@@ -182,6 +183,21 @@ class ArrayPrinter(Printer):
         """``.roll``."""
         return method(self.write(node.value), "roll", self.size(node.shift), self.axis(node, node.axis))
 
+    def concat(self, node: p.Concat) -> Text:
+        """Of parts with one entry each, the sum of what is masked at all places but its own."""
+        if self.stacked(node) is None:
+            raise NoArrayFormError("tensors side by side")
+        masked = [_only_at(p.Integer(n), part, node, node.axis) for n, part in enumerate(node.parts)]
+        return self.write(functools.reduce(lambda a, b: p.Map("add", (a, b)), masked))
+
+    def place(self, node: p.Place) -> Text:
+        """Of one entry of an axis, what is masked at all other places."""
+        taken = [(n - len(node.items), i) for n, i in enumerate(node.items) if i is not None]
+        axis, item = taken[0]
+        if len(taken) != 1 or not isinstance(item, p.At):
+            raise NoArrayFormError("a slice that is assigned")
+        return self.write(_only_at(item.position, p.Expand(node.value, (axis,)), node, axis))
+
     def slice(self, node: p.Slice) -> Text:
         """A subscript; of a gathered entry, the sum against ``one_hot``."""
         gathered = node.value
@@ -327,6 +343,13 @@ def _letters(shape: p.Shape) -> tuple[str, str]:
     rows, columns = (str(e).lower() for e in shape)
     fitting = rows != columns and all(len(c) == 1 and c.isalpha() and c != "s" for c in (rows, columns))
     return (rows, columns) if fitting else ("i", "j")
+
+
+def _only_at(position: Expr, part: p.Node, whole: p.Node, axis: int) -> p.Node:
+    """What has one entry along an axis of ``whole``, at its position there, and zeros elsewhere."""
+    test: p.Node = p.Map("eq", (p.Arange(whole.shape[axis]), p.Scalar(position)))
+    behind = tuple(range(axis + 1, 0))
+    return p.Map("where", (p.Expand(test, behind) if behind else test, part, p.Scalar(S.Zero)))
 
 
 def _is_flat(node: p.Reshape) -> bool:

@@ -267,6 +267,8 @@ TITLES = {
     "roll": "roll",
     "flip": "flip",
     "diagonal": "diagonal",
+    "cat": "cat",
+    "stack": "stack",
     **{f"conv{n}d": f"conv{n}d" for n in (1, 2, 3)},
     **{f"conv_transpose{n}d": f"convtranspose{n}d" for n in (1, 2, 3)},
 }
@@ -306,6 +308,7 @@ CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     "unfold": (("input", "*sizes"), _titled),
     "diagonal": (("input", "dim1", "dim2"), _titled),
     "pad": (("input", "widths", "value"), _titled),
+    **dict.fromkeys(("cat", "stack"), (("input", "axis"), _titled)),
     "gather": (("input", "axis", "index"), _titled),
     **dict.fromkeys(("index_add", "scatter_add"), (("input", "axis", "index", "source"), _titled)),
     "index_put": (("input", "indices", "source", "accumulate"), _titled),

@@ -181,6 +181,12 @@ class NumpyPrinter(Printer):
         value = "" if is_zero(node.fill) else f"constant_values={self.number(node.fill).text}"
         return call("np.pad", self.write(node.value).text, widths, value)
 
+    def concat(self, node: p.Concat) -> Text:
+        """``np.stack`` where every part has one entry, else ``np.concatenate``."""
+        stacked = self.stacked(node)
+        shown = ", ".join(self.write(part).text for part in stacked or node.parts)
+        return call("np.stack" if stacked else "np.concatenate", f"[{shown}]", self.axis(node, node.axis))
+
     def unfold(self, node: p.Unfold) -> Text:
         """``sliding_window_view``."""
         axis = self.axis(node.value, node.axis)

@@ -122,6 +122,11 @@ class Printer:
         shown = ordered if trailing or node.has_batch else [a + len(node.shape) for a in ordered]
         return f"({', '.join(map(str, shown))})"
 
+    def stacked(self, node: p.Concat) -> list[p.Node] | None:
+        """What is stacked where every part has but one entry along the axis, as a new axis."""
+        parts = [part.value for part in node.parts if isinstance(part, p.Expand) and part.axes == (node.axis,)]
+        return parts if len(parts) == len(node.parts) else None
+
     def subscript(self, value: p.Node, items: Sequence[str]) -> Text:
         """``value[items]`` for items that stand for the axes behind the batch axes; full slices are left out."""
         shown = list(items)

@@ -39,6 +39,7 @@ _STEMS = {
     "ConvWeight": "convolved",
     "Unfold": "windows",
     "Pad": "padded",
+    "Concat": "joined",
     "Flip": "flipped",
     "Roll": "rolled",
     "DiagEmbed": "diagonal",

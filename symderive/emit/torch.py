@@ -241,6 +241,12 @@ class TorchPrinter(Printer):
         value = "" if is_zero(node.fill) else f"value={self.number(node.fill).text}"
         return call("F.pad", self.write(node.value).text, f"({shown})", value)
 
+    def concat(self, node: p.Concat) -> Text:
+        """``torch.stack`` where every part has one entry, else ``torch.cat``."""
+        stacked = self.stacked(node)
+        shown = ", ".join(self.write(part).text for part in stacked or node.parts)
+        return call("torch.stack" if stacked else "torch.cat", f"[{shown}]", self.axis(node, node.axis))
+
     def unfold(self, node: p.Unfold) -> Text:
         """``.unfold``."""
         sizes = (self.size(node.size), self.size(node.step))

@@ -367,6 +367,7 @@ _RULES: dict[type[p.Node], Rule] = {
     p.Slice: lambda m, n: m.run(n.value)[m.lead(n.value) + m.items(n.items)],
     p.Place: _place,
     p.Pad: _pad,
+    p.Concat: lambda m, n: np.concatenate([m.run(part) for part in n.parts], n.axis),
     p.Unfold: _unfold,
     p.Diagonal: lambda m, n: np.diagonal(m.run(n.value), axis1=-2, axis2=-1),
     p.DiagEmbed: _diag_embed,

@@ -11,7 +11,7 @@ from symderive.algebra import nodes
 from symderive.algebra.digits import split_by_digits
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.systems import is_triangular
-from symderive.lower import access, elementwise, plan, reduction
+from symderive.lower import access, elementwise, plan, reduction, stretches
 from symderive.lower.axes import arrange, batch_first, shape_of, spread
 from symderive.lower.context import Lowering
 from symderive.lower.plan import Assign, Plan, Ref
@@ -65,7 +65,7 @@ def _assignment(equation: Equation, ctx: Lowering) -> Assign:
     right, digits = split_by_digits(stable(equation.right), equation.indices)
     axes = batch_first(d for i in equation.indices for d in digits.get(i, (i,)))
     ctx.begin(axes)
-    value = ctx.lower(right)
+    value = stretches.lowered(right, axes, ctx) or ctx.lower(right)
     value = spread(ctx.graph, arrange(ctx.graph, value, axes), axes)
     node = value.node
     if digits:

@@ -155,6 +155,25 @@ class Pad(Node):
 
 
 @record
+class Concat(Node):
+    """``parts`` one after the other along ``axis``; along the other axes they have the same extents."""
+
+    parts: tuple[Node, ...]
+    axis: int
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        first = self.parts[0]
+        axis = shapes.check_axis(first.shape, self.axis)
+        for part in self.parts[1:]:
+            fitted = (*part.shape[:axis], first.shape[axis], *part.shape[axis:][1:])
+            if part.kind != first.kind or not shapes.same_shape(fitted, first.shape):
+                raise InternalError(f"{show(part.shape)} does not continue {show(first.shape)} along {axis}")
+        extents = list(first.shape)
+        extents[axis] = sum((part.shape[axis] for part in self.parts[1:]), first.shape[axis])
+        return tuple(extents), first.kind
+
+
+@record
 class Unfold(Node):
     """Windows of ``size`` entries, ``step`` apart: ``axis`` counts the windows, a new last axis the entries in one."""
 

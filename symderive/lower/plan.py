@@ -39,6 +39,7 @@ from symderive.lower.node import (
 from symderive.lower.node_arrange import (
     At,
     BroadcastTo,
+    Concat,
     DiagEmbed,
     Diagonal,
     Expand,
@@ -77,6 +78,7 @@ __all__ = [
     "At",
     "BroadcastTo",
     "Cast",
+    "Concat",
     "Conv",
     "ConvTranspose",
     "ConvWeight",

@@ -29,7 +29,7 @@ FORMS = {
     "a quotient of part of the axis": (
         "inputs: {x: [N, H], v: [H]}",
         "y[n, h] = x[n, h // 2] * v[h]",
-        "dx[n, i] = sum[h : h // 2 == i](dy[n, h] * v[h])",
+        "dx[n, h] = sum[i : i // 2 == h](dy[n, i] * v[i])",
     ),
     "pixel shuffle": (
         "inputs: {x: [4*C, H, D]}\nindices: {c: C, h: 2*H, v: 2*D}",
