@@ -239,7 +239,7 @@ class Domain:
     def _pivot(self, rows: Matrix, column: int) -> int | None:
         """Bring the largest entry of what is left of a column to its diagonal; the row it stood in, None if it is 0."""
         size = [abs(self.plain(rows[r][column])) for r in range(column, len(rows))]
-        best = column + max(range(len(size)), key=size.__getitem__)
+        best = column + self.first(size, ">")
         rows[column], rows[best] = rows[best], rows[column]
         return best if self.truth(rows[column][column]) else None
 

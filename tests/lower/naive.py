@@ -212,6 +212,11 @@ class Machine:
         row, column = self.all(e.at, env)
         return float(np.linalg.inv(self.matrix(e, env))[row, column])
 
+    def do_Cholesky(self, e, env):
+        row, column = self.all(e.at, env)
+        matrix = self.matrix(e, env)
+        return float(np.linalg.cholesky((matrix + matrix.T) / 2)[row, column])
+
     def do_Det(self, e, env):
         return float(np.linalg.det(self.matrix(e, env)))
 
