@@ -7,7 +7,7 @@ sample, and for float64 in what PyTorch computed, as in ``symderive check``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -109,20 +109,23 @@ def derivatives(op: Emitted, f: Callable[..., Any], inputs: tuple[Tensor, ...], 
     outputs = dict(zip(spec.outputs, result if isinstance(result, tuple) else (result,), strict=True))
     found = dict(outputs)
     ups = [weights(outputs[o], 0.5, 1.5) for o in op.real]
-    first = torch.autograd.grad(
-        [outputs[o] for o in op.real], list(want.values()), ups, create_graph=order > 1, materialize_grads=True
-    )
+    first = _grad([outputs[o] for o in op.real], want.values(), ups, order > 1)
     found |= {f"d{n}": g for n, g in zip(want, first, strict=True)}
-    moving = [(g, weights(g, 1.25, -0.75)) for g in first if g.requires_grad]
     if order > 1:
-        grads, seeds = zip(*moving, strict=True) if moving else ((), ())
-        second = (
-            torch.autograd.grad(grads, list(want.values()), seeds, materialize_grads=True)
-            if grads
-            else [torch.zeros_like(x) for x in want.values()]
-        )
+        moving = [(g, weights(g, 1.25, -0.75)) for g in first if g.requires_grad]
+        second = _grad([g for g, _ in moving], want.values(), [seed for _, seed in moving], False)
         found |= {f"dd{n}": g for n, g in zip(want, second, strict=True)}
-    return {n: t.detach() for n, t in found.items()}
+    # torch has zeros that take no memory, and that NumPy cannot read
+    return {n: torch.zeros_like(t) if t._is_zerotensor() else t.detach() for n, t in found.items()}
+
+
+def _grad(outputs: list[Tensor], inputs: Iterable[Tensor], ups: list[Tensor], again: bool) -> list[Tensor]:
+    """Gradients; one that there is none of is 0."""
+    inputs = list(inputs)
+    if not outputs:
+        return [torch.zeros_like(x) for x in inputs]
+    found = torch.autograd.grad(outputs, inputs, ups, create_graph=again, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
 def bounds(op: Emitted, inputs: tuple[Tensor, ...], values: Mapping[str, Tensor], order: int, dtype: str) -> Analyses:

@@ -38,8 +38,8 @@ class Row:
     """``op`` is PyTorch's name. ``arguments`` are the op's, in order, with what the spec takes for granted of them.
 
     ``inputs`` are the arguments that become the spec's inputs, in its order; ``constants`` has the argument of each
-    constant of the spec; every other argument must be as it says, or left out. ``arrange`` rewrites the arguments beforehand
-    into those of another call of the op, one that the spec describes. An argument that PyTorch needs may be anything.
+    constant of the spec; every other argument must be as it says, or left out. ``arrange`` rewrites the arguments
+    beforehand into those of another call of the op, one that the spec describes. What PyTorch needs may be anything.
     """
 
     op: str

@@ -44,7 +44,7 @@ class Point:
         return tuple(x.clone().requires_grad_() if n in self.wrt else x.clone() for n, x in enumerate(self.inputs))
 
 
-NO_BATCHES = ("Batching rule not implemented for aten::einsum",)
+NO_BATCHES = tuple(f"Batching rule not implemented for aten::{op}" for op in ("einsum", "alias"))
 """What torch says where ``vmap`` below autograd, which batched gradients use, lacks an operation."""
 
 Check = Callable[[EmittedOp, Point], None]

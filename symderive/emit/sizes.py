@@ -48,6 +48,10 @@ class SizeReader:
         """Where the ``needed`` sizes are read."""
         return [self.sources[s] for s in self._closure(needed)]
 
+    def value(self, symbol: Symbol) -> str:
+        """The expression that a size is."""
+        return self._read(symbol)
+
     def _closure(self, needed: Collection[Symbol]) -> list[Symbol]:
         """The needed sizes with those that they are solved from."""
         stack = [BATCH_SIZE if s == ROWS else s for s in needed]
