@@ -26,7 +26,7 @@ def objects(a: Any) -> np.ndarray:
     if isinstance(a, np.ndarray):
         return a if a.dtype == object else a.astype(object)
     result = np.empty((), dtype=object)
-    result[()] = a
+    result[()] = a.item() if isinstance(a, np.generic) else a
     return result
 
 

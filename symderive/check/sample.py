@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from symderive.check import grid_watch
+from symderive.check.grid_numbers import Unsupported
 from symderive.check.kinks import Kink, nearest, sides
 from symderive.check.oracle import Evaluator, extent_of, shape_of
 from symderive.spec import model, syntax
@@ -30,13 +32,17 @@ DENOMINATORS = (1, 2, 4)  # dyadic, so that long sums keep short denominators
 
 @dataclass(frozen=True)
 class Draw:
-    """How entries are drawn: floats or exact rationals, of which ``scale``, or out of a ``grid`` of values."""
+    """How entries are drawn: floats or exact rationals, of which ``scale``, or out of a ``grid`` of values.
+
+    With ``rough`` the rationals have that denominator, which no rounding, and no period, comes to meet.
+    """
 
     rng: np.random.Generator
     exact: bool = False
     scale: float = 1.0
     grid: tuple[Fraction, ...] = ()
     positive: bool = False
+    rough: int = 0
 
     def entries(self, shape: Sequence[int]) -> np.ndarray:
         """Real numbers of either sign, about as large as ``scale``; none is 0 unless the grid has it."""
@@ -47,14 +53,16 @@ class Draw:
             values = self._array([self._rational() for _ in range(math.prod(shape))], shape)
         else:
             values = self.rng.standard_normal(tuple(shape)) * self.scale
-        return abs(values) + (values == 0) if self.positive else values
+        # NumPy makes a number of the sum of arrays without axes
+        return np.asarray(abs(values) + (values == 0), values.dtype) if self.positive else values
 
     def between(self, low: Fraction, high: Fraction, shape: Sequence[int]) -> np.ndarray:
         """Numbers strictly between two."""
         if not self.exact:
             return self.rng.uniform(float(low), float(high), tuple(shape))
-        parts = self.rng.integers(1, 60, size=tuple(shape))
-        return self._array([low + (high - low) * Fraction(int(k), 60) for k in parts.flat], shape)
+        count = self.rough or 60
+        parts = self.rng.integers(1, count, size=tuple(shape))
+        return self._array([low + (high - low) * Fraction(int(k), count) for k in parts.flat], shape)
 
     def integers(self, high: int, shape: Sequence[int]) -> np.ndarray:
         """Integers in 0..high - 1."""
@@ -67,6 +75,8 @@ class Draw:
     def _rational(self) -> Fraction:
         numerator = int(self.rng.integers(1, 24)) * (1 if self.rng.integers(2) else -1)
         value = Fraction(numerator, int(self.rng.choice(DENOMINATORS)) * 4)
+        if self.rough:
+            value = Fraction(int(self.rng.integers(-6 * self.rough, 6 * self.rough)), self.rough)
         return value * Fraction(self.scale).limit_denominator(10)
 
     def _array(self, values: Sequence[Fraction], shape: Sequence[int]) -> np.ndarray:
@@ -166,9 +176,25 @@ def as_floats(point: Mapping[str, np.ndarray]) -> Point:
 
 def passed(spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray]) -> tuple[list[Kink], bool]:
     """The kinks and poles that the forward passes at a point, and whether all that it computes is finite."""
-    evaluator = Evaluator.of(spec, as_floats(point), sizes, watch=True)
+    floats = as_floats(point)
+    if not _is_small(spec, sizes):
+        try:
+            return grid_watch.passed(spec, sizes, floats, spec.constants)
+        except _FAULTS:
+            pass  # entry by entry, then
+    evaluator = Evaluator.of(spec, floats, sizes, watch=True)
     finite = all(np.isfinite(evaluator.tensor(name)).all() for name in spec.outputs)
     return evaluator.kinks, bool(finite)
+
+
+SMALL = 40
+"""Entries of a forward that are sooner computed one by one."""
+
+_FAULTS = (Unsupported, ArithmeticError, LookupError, TypeError, ValueError)
+
+
+def _is_small(spec: model.Spec, sizes: Sizes) -> bool:
+    return sum(math.prod(extent_of(r, sizes) for r in e.ranges.values()) for e in spec.equations) <= SMALL
 
 
 def _draws(rng: np.random.Generator, exact: bool, tries: int) -> Iterator[Draw]:
@@ -186,11 +212,13 @@ def away_from_kinks(
     exact: bool = False,
     margin: float = MARGIN,
     tries: int = 40,
+    rough: int = 0,
 ) -> Point:
     """A point at which the forward is finite and no kink or pole is nearer than ``margin``; the best of all tries."""
     best: Point = {}
     best_distance = -1.0
-    for draw in _draws(rng, exact, tries):
+    for drawn in _draws(rng, exact, tries):
+        draw = replace(drawn, rough=rough)
         point = draw_inputs(spec, sizes, draw)
         kinks, finite = passed(spec, sizes, point)
         distance = nearest(kinks) if finite else -0.5

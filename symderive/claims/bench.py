@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from symderive.check.grid_math import GridMath
 from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.objects import from_list, objects, shape_text
 from symderive.check.oracle import Evaluator, batch_extents, extent_of
-from symderive.claims.compare import close_where_finite
+from symderive.claims.compare import COARSE, close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
 from symderive.claims.ranges import Ranges
 from symderive.claims.records import FAULTS
@@ -48,6 +49,7 @@ class Bench:
         self.world = world
         self.tensors: dict[str, Any] = dict(world.known)
         self.helpers: set[str] = set()
+        self.defined: list[Line] = []
         self.evaluator = Evaluator((), {}, world.sizes, world.base, world.constants)
         self.evaluator.inputs = self.tensors
         self.evaluator.arrays_by(self.array)
@@ -77,19 +79,19 @@ class Bench:
             return Sides(claimed, self.world.plain(true), free)
         return Sides(claimed, self.world.plain(self.table(_reader(indices, true), free, ranges, true)), free)
 
-    def agrees(self, line: Line, node: syntax.Node) -> bool:
+    def agrees(self, line: Line, node: syntax.Node, tolerance: float = COARSE) -> bool:
         """Whether a side is about equal to the truth where that is finite; it stops at the first entry that is not."""
         true, indices = self.truth(line)
         free = free_names(indices)
         if line.indices is None or [label(i) for i in indices] != list(free):
             sides = self.sides(line, node)
-            return close_where_finite(sides.claimed, sides.true)
+            return close_where_finite(sides.claimed, sides.true, tolerance)
         ranges = self.ranges(free, node, [(indices, true.shape, line.name)])
         if (claimed := self.at_once(node, free, ranges)) is not None:
-            return close_where_finite(claimed, true)
+            return close_where_finite(claimed, true, tolerance)
         plain = self.world.base.plain
         return all(
-            close_where_finite(np.array(plain(value), dtype=float), np.array(plain(true[at]), dtype=float))
+            close_where_finite(np.array(plain(value), dtype=float), np.array(plain(true[at]), dtype=float), tolerance)
             for at, value in self.entries(node, free, ranges)
         )
 
@@ -118,6 +120,7 @@ class Bench:
                 raise ClaimError("form", f"the left side of {line.name} holds each index once", line.statement.span)
             value = self.spelled(self.table(node, free, self.ranges(free, node, [])), line.indices)
         self.helpers.add(line.name)
+        self.defined.append(line)
         self.put(line.name, value)
 
     def put(self, name: str, value: Any) -> None:
@@ -236,12 +239,27 @@ class Bench:
             raise ClaimError("name", f"there is no tensor {numerator}", span)
         if denominator not in self.world.values or denominator in self.integers:
             raise ClaimError("name", f"there is no tensor {denominator} to differentiate by", span)
-        array = self.world.jacobian(objects(self.tensors[numerator]), denominator)
+        array = self._array_of_derivatives(numerator, denominator)
         if not _positions(y) and not _positions(x):
             return array
         upper = self.flat(numerator, objects(self.tensors[numerator]), _positions(y)).shape
         lower = self.flat(denominator, self.world.values[denominator], _positions(x)).shape
         return array.reshape(upper + lower)
+
+    def _array_of_derivatives(self, numerator: str, denominator: str) -> np.ndarray:
+        if isinstance(self.world.base, Tape):
+            return self.world.jacobian(objects(self.tensors[numerator]), denominator)
+        if numerator in self.world.values and numerator not in self.helpers:
+            return self.world.derivatives(numerator, denominator)
+        twin = self.twin
+        for line in self.defined[len(twin.defined) :]:
+            twin.define(line)
+        return twin.world.plain(twin.world.jacobian(objects(twin.tensors[numerator]), denominator))
+
+    @cached_property
+    def twin(self) -> Bench:
+        """The bench on which gradients and helpers can be differentiated."""
+        return Bench(self.world.twin)
 
     @property
     def integers(self) -> set[str]:

@@ -23,7 +23,7 @@ from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
-    from symderive.claims.judge import Trial
+    from symderive.claims.trial import Trial
 
 MOST_BORDERS = 8
 STEPS = 9

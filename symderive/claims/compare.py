@@ -1,4 +1,4 @@
-"""Whether two numbers are the same: exactly for rationals, to 45 digits and more for others."""
+"""Whether two numbers are the same: exactly for rationals, to 50 digits and more for others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 
-DIGITS = 45
+DIGITS = 50
 _TOLERANCE = EXACT.context.mpf(10) ** -DIGITS
 
 
@@ -47,7 +47,12 @@ def vanishes(coarse: Any, fine: Any) -> bool:
     return bool(abs(fine) <= _TOLERANCE * abs(coarse))
 
 
-def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
+COARSE = 1e-7
+FINE = 1e-11
+"""How near floats must be to be worth an exact comparison, and not to be worth one: neither decides anything."""
+
+
+def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = COARSE) -> bool:
     """Whether two float arrays agree well enough to be worth an exact comparison."""
     if a.shape != b.shape:
         return False
@@ -56,11 +61,19 @@ def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
     return bool((near | (a == b) | (np.isnan(a) & np.isnan(b))).all())
 
 
-def close_where_finite(claimed: np.ndarray, true: np.ndarray) -> bool:
-    """Whether two arrays of numbers agree about, in floats, where the second is finite."""
+def close_where_finite(claimed: np.ndarray, true: np.ndarray, tolerance: float = COARSE) -> bool:
+    """Whether two arrays of numbers agree about, in floats, where the second is finite.
+
+    By the fine tolerance relative to what is there, so that small numbers must agree, too.
+    """
     claimed, true = claimed.astype(float), true.astype(float)
     decided = np.isfinite(true)
-    return close_floats(claimed[decided], true[decided])
+    claimed, true = claimed[decided], true[decided]
+    if tolerance != FINE:
+        return close_floats(claimed, true, tolerance)
+    largest = np.max(np.abs(true), initial=0.0)
+    with np.errstate(all="ignore"):
+        return bool((np.abs(claimed - true) <= FINE * (np.abs(true) + largest / 100)).all())
 
 
 def differences(claimed: np.ndarray, true: np.ndarray) -> Iterator[tuple[int, ...]]:

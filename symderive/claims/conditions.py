@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -20,26 +19,32 @@ from symderive.claims.points import Condition as Change
 from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.world import Sizes
-from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import model, syntax
-from symderive.spec.format import number_text, to_text
+from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
-    from symderive.claims.judge import Outcome, Trial
+    from symderive.claims.outcome import Outcome
+    from symderive.claims.trial import Trial
 
 POINTS = 7
 
 
 @record
 class Condition:
-    """A condition in words, its ``kind`` (symmetric, ...), what it is about, and how to make it hold."""
+    """A condition in words, its ``kind`` (symmetric, ...), what it is about, and how to make it hold.
+
+    A ``weak`` one may hold by chance: it gives way to an explanation of what is wrong. That a tensor is one-hot makes
+    most products of its entries vanish; one by which a gradient is taken can hardly be binary, or have a given sum;
+    and who writes an upstream means any upstream.
+    """
 
     text: str
     kind: str
     about: str = ""
     change: Change | None = None
     sizes: tuple[tuple[str, int], ...] = ()
+    weak: bool = False
 
     def points(self, trial: Trial, failed: Point | None = None) -> Iterator[Point]:
         """Points at which it holds, first of all one made of the point at which the claim ``failed``."""
@@ -88,7 +93,7 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     varied = False
     points = []
     for point in condition.points(trial, failed):
-        if not _promising(trial, point):
+        if not promising(trial, point):
             return False
         points.append(point)
     for point in points:
@@ -137,10 +142,11 @@ def _is_identity(values: np.ndarray | None) -> bool:
     return bool((values == np.eye(len(values), dtype=int)).all())
 
 
-def _promising(trial: Trial, point: Point) -> bool:
+def promising(trial: Trial, point: Point, *, keep: bool = False) -> bool:
     """Whether floats see no difference at a point."""
+    bench = trial.court.bench if keep else trial.court.new_bench
     try:
-        return trial.court.new_bench(point, FLOAT).agrees(trial.line, trial.node)
+        return bench(point, FLOAT).agrees(trial.line, trial.node)
     except ClaimError:
         return False
 
@@ -181,31 +187,35 @@ def _all_ones(draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[
         _ones(name)(draw, inputs, upstreams)
 
 
-def _of_input(tensor: model.Input) -> Iterator[Condition]:
+def _of_input(tensor: model.Input, own: bool) -> Iterator[Condition]:
+    """What an input may be; it may be the claim's ``own``, by which the gradient is taken."""
     name, rank = tensor.name, len(tensor.shape)
     if rank >= 2 and tensor.shape[-1] == tensor.shape[-2] and "symmetric" not in tensor.assume:
         change = _on(name, lambda d, a: _whole(d, a, "symmetric"))
         yield Condition(f"{name} symmetric", "symmetric", name, change)
     if rank >= 1:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
-        yield Condition(rows, "rows", name, _on(name, _rows))
-    yield Condition(f"{name} binary", "binary", name, _on(name, lambda d, a: _whole(d, a, "binary")))
+        yield Condition(rows, "rows", name, _on(name, _rows), weak=own)
+    yield Condition(f"{name} binary", "binary", name, _on(name, lambda d, a: _whole(d, a, "binary")), weak=own)
     if rank >= 1:
-        yield Condition(f"{name} one-hot", "one_hot", name, _on(name, lambda d, a: _whole(d, a, "one_hot")))
+        yield Condition(f"{name} one-hot", "one_hot", name, _on(name, lambda d, a: _whole(d, a, "one_hot")), weak=True)
 
 
 def candidates(trial: Trial) -> Iterator[Condition]:
     """Conditions to try, the weakest first."""
     first = trial.court.points.main[0]
+    mentioned = trial.mentions()
     for name, values in first.upstreams.items():
         if np.ndim(values) or len(first.upstreams) > 1:
-            yield Condition(f"d{name} = 1", "ones", f"d{name}", _ones(name))
+            yield Condition(f"d{name} = 1", "ones", f"d{name}", _ones(name), weak=f"d{name}" in mentioned)
     if len(first.upstreams) > 1:
         names = [f"d{n}" for n in first.upstreams]
-        yield Condition(f"{' = '.join(names)} = 1", "ones", names[0], _all_ones)
+        weak = mentioned >= set(names)
+        yield Condition(f"{' = '.join(names)} = 1", "ones", names[0], _all_ones, weak=weak)
+    own = trial.line.denominators()
     for tensor in trial.spec.inputs:
         if tensor.is_real:
-            yield from _of_input(tensor)
+            yield from _of_input(tensor, tensor.name in own)
     yield from _sizes(trial)
 
 
@@ -271,87 +281,3 @@ def _vanishing(trial: Trial, outcome: Outcome) -> str | None:
             return name
     zeros = [n for n, a in outcome.point.inputs.items() if (np.asarray(a) == 0).any()]
     return zeros[0] if len(zeros) == 1 else None
-
-
-# Constants
-
-
-def _variable(spec: model.Spec, name: str) -> bool:
-    """Whether a constant may take other values: it stands in no shape, index position or condition on indices."""
-    if spec.constants[name].denominator == 1 and (not spec.text or name in _words_of_shapes(spec.text)):
-        return False
-    for equation in spec.equations:
-        for node in equation.right.walk():
-            positions: tuple[syntax.Node, ...] = ()
-            if isinstance(node, syntax.Access):
-                positions = node.indices
-            elif isinstance(node, syntax.Binder) and node.condition is not None:
-                positions = (node.condition,)
-            if any(isinstance(n, syntax.Name) and n.id == name for p in positions for n in p.walk()):
-                return False
-    return True
-
-
-def _words_of_shapes(text: str) -> set[str]:
-    """The words in the parts of a spec's file that hold shapes and ranges, where constants stand for integers."""
-    words: set[str] = set()
-    section = ""
-    for row in text.splitlines():
-        if top := re.match(r"(\w+)\s*:", row):
-            section = top.group(1)
-        if section in ("inputs", "indices"):
-            words.update(re.findall(r"\w+", row))
-    return words
-
-
-def _others(value: Fraction) -> Iterator[Fraction]:
-    """Other values of a constant: integers for an integer, of its sign and about its size."""
-    if value.denominator == 1:
-        yield from (value + 1, value + 2)
-    else:
-        yield from (value * Fraction(5, 4), value * Fraction(1, 2))
-
-
-def varied_constants(trial: Trial, point: Point) -> Point | None:
-    """The point with another value of every constant that can have one; None where there is none."""
-    spec = trial.spec
-    values = {n: next(_others(v)) for n, v in spec.constants.items() if _variable(spec, n)}
-    if not values:
-        return None
-    varied = replace(point, constants={**spec.constants, **values})
-    chooser = type(trial.court.points)(replace(spec, constants=varied.constants or {}))
-    return varied if chooser.smooth(varied) else None
-
-
-def only_for_constant(trial: Trial) -> tuple[Verdict, Diagnosis | None, str] | None:
-    """The constant whose value in the spec a claim depends on, though it does not name it."""
-    for name, value in trial.spec.constants.items():
-        if not _variable(trial.spec, name):
-            continue
-        for other in _others(value):
-            outcome = _at_constant(trial, {**trial.spec.constants, name: other})
-            if outcome is not None:
-                text = f"{name} = {number_text(value)}"
-                sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
-                return "conditional", Diagnosis("factor", sentence, text, trial.counterexample(outcome)), ""
-    return None
-
-
-def _at_constant(trial: Trial, constants: Mapping[str, Fraction]) -> Outcome | None:
-    """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
-    points = trial.court.points
-    varied = type(points)(replace(trial.spec, constants=dict(constants)))
-    try:
-        candidates = [points.main[0], *(p for p in [*varied.main, *points.scouts] if p.note)]
-    except SymderiveError:
-        return None
-    for number, point in enumerate(replace(p, constants=constants) for p in candidates):
-        try:
-            if not varied.smooth(point) or (number and _promising(trial, point)):
-                continue
-            outcome = trial.at(point, keep=False)
-        except SymderiveError:
-            continue
-        if outcome.wrong is not None:
-            return outcome
-    return None

@@ -115,8 +115,13 @@ def missing_terms(desk: Desk) -> Finding | None:
     return _first_mistake(desk, _dropped_terms)
 
 
+def missing_factors(desk: Desk) -> Finding | None:
+    """The claim is the derived formula without one of its factors."""
+    return _first_mistake(desk, _dropped_simple_factors)
+
+
 def truth_with_mistake(desk: Desk) -> Finding | None:
-    """The mistake that turns the derived formula into the claim: a sign, a factor dropped, an operand."""
+    """The mistake that turns the derived formula into the claim: a sign, an operand, a term of an argument."""
     return _first_mistake(desk, _mistakes)
 
 
@@ -165,6 +170,8 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
         for count in range(1, len(terms)):
             for gone in itertools.combinations(range(len(terms)), count):
                 rest = [t for n, t in enumerate(terms) if n not in gone]
+                if _is_one(rest):
+                    continue  # 1 - p is missing as a factor
                 words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
                 text = f"A term is missing: {words}, in {to_text(right)}."
                 yield "missing_term", put(right, place, sum_of(rest)), text
@@ -178,9 +185,15 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
             continue
         terms = terms_of(inner)
         for n, (_, term) in enumerate(terms):
-            rest = sum_of([t for m, t in enumerate(terms) if m != n])
-            words = f"A term is missing: {to_text(inner)} has {to_text(term)}, too."
-            yield "missing_term", put(right, place, rest), words
+            rest = [t for m, t in enumerate(terms) if m != n]
+            if not _is_one(rest):
+                words = f"A term is missing: {to_text(inner)} has {to_text(term)}, too."
+                yield "missing_term", put(right, place, sum_of(rest)), words
+
+
+def _is_one(terms: list[tuple[int, syntax.Node]]) -> bool:
+    """Whether nothing but the number 1 is left."""
+    return len(terms) == 1 and isinstance(terms[0][1], syntax.Number) and terms[0][1].value == 1
 
 
 def _is_chain(node: syntax.Node | None) -> bool:
@@ -194,7 +207,14 @@ def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
             yield "sign", put(right, place, sum_of(changed)), f"The sign of {to_text(term)} is wrong."
 
 
-def _dropped_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    """A factor that is no sum, or one such as ``1 - p**2``: where more is missing, it is a term as well."""
+    yield from _dropped_factors(desk, right, lambda f: not _is_chain(f) or _is_one(terms_of(f)[:1]))
+
+
+def _dropped_factors(
+    desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True
+) -> Iterator[tuple[str, syntax.Node, str]]:
     upstreams = {f"d{n}" for n in desk.spec.outputs}
     for place, inner in places(right):
         above = get(right, place[:-1]) if place else None
@@ -203,6 +223,8 @@ def _dropped_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synt
             continue
         factors = factors_of(inner)
         for n, (op, factor) in enumerate(factors):
+            if not counts(factor):
+                continue
             rest = [f for m, f in enumerate(factors) if m != n]
             upstream = tensor_of(factor) in upstreams
             what = "upstream" if upstream else "factor"

@@ -14,9 +14,9 @@ from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
-from symderive.claims.lines import ClaimError, Line, NotJudged
+from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
-from symderive.claims.ratios import Ratio, name_ratio
+from symderive.claims.ratios import REST, Ratio, name_ratio
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -24,7 +24,9 @@ from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
     from symderive.claims.conditions import Condition
-    from symderive.claims.judge import Outcome, Trial
+    from symderive.claims.court import Court
+    from symderive.claims.outcome import Outcome
+    from symderive.claims.trial import Trial
 
 SECONDS = 0.55
 """How much processor time the search for an explanation may take before it is given up."""
@@ -52,11 +54,26 @@ class Desk:
         self.outcome = outcome
         self.condition = condition
         self.end = time.thread_time() + SECONDS
+        self._others: dict[tuple[int, int], Bench] = {}
 
     @property
     def late(self) -> bool:
         """Whether the time is up."""
         return time.thread_time() > self.end
+
+    @cached_property
+    def sizes(self) -> list[str]:
+        """The names of the sizes that are numbers."""
+        return [n for n, v in self.points[0].sizes.items() if isinstance(v, int)]
+
+    @cached_property
+    def followers(self) -> list[str]:
+        """The tensors of the forward that depend on the claim's own, in order."""
+        found = {self.line.tensor}
+        for equation in self.spec.equations:
+            if names_in(equation.right) & found:
+                found.add(equation.tensor)
+        return [e.tensor for e in self.spec.equations if e.tensor in found and e.tensor != self.line.tensor]
 
     @cached_property
     def points(self) -> list[Point]:
@@ -79,16 +96,20 @@ class Desk:
             return True
 
     @cached_property
-    def varied(self) -> Point | None:
-        """The first point with other constants, which tells a factor 2 from a constant that is 2."""
-        from symderive.claims.conditions import varied_constants
+    def varied(self) -> tuple[Court, Point] | None:
+        """A point with other constants, which tells a factor 2 from a constant that is 2."""
+        from symderive.claims.constants import varied_constants
 
         return varied_constants(self.trial, self.points[0])
 
     @cached_property
     def ratio_benches(self) -> list[Bench]:
         """The benches at which a ratio must agree to have a name."""
-        return [*self.benches, self.court.bench(self.varied, FLOAT)] if self.varied else self.benches
+        return [court.bench(point, FLOAT) for court, point in self._grounds]
+
+    @cached_property
+    def _grounds(self) -> list[tuple[Court, Point]]:
+        return [*((self.court, p) for p in self.points), *([self.varied] if self.varied else [])]
 
     def named(self, values: Sequence[float]) -> Ratio | None:
         """A name for a ratio that has these values on the first of the ratio benches."""
@@ -97,7 +118,16 @@ class Desk:
         if len(values) > len(self.benches):
             for names, world in zip(known, worlds, strict=True):
                 names |= {n: float(v) for n, v in world.constants.items()}
-        return name_ratio(values, known, set(self.spec.constants))
+                names |= {f"{REST}{n}": 1 - float(v) for n, v in world.constants.items() if v not in (0, 1)}
+        return name_ratio(values, known, {*self.spec.constants, *(f"{REST}{n}" for n in self.spec.constants)})
+
+    def alongside(self, bench: Bench, number: int) -> Bench:
+        """Another bench of the same sizes and constants, where one has too few entries to tell."""
+        if (id(bench), number) not in self._others:
+            court, point = next(g for g, b in zip(self._grounds, self.ratio_benches, strict=True) if b is bench)
+            other = replace(court.points.point(point.sizes), constants=point.constants)
+            self._others[id(bench), number] = court.bench(other, FLOAT)
+        return self._others[id(bench), number]
 
     @cached_property
     def benches(self) -> list[Bench]:
@@ -132,17 +162,16 @@ class Desk:
         return _floats(bench, bench.table(node, free, ranges))
 
     def fits(self, node: syntax.Node, line: Line | None = None) -> bool:
-        """Whether a changed side is right: by floats at two points, then exactly at all."""
+        """Whether a changed side is right: by floats at two points, then exactly wherever a claim is judged."""
         line = line or self.line
         try:
             for bench in self.benches:
                 if not bench.agrees(line, node):
                     return False
             trial = type(self.trial)(self.court, line, node)
-            outcomes = [trial.at(p) for p in [*self.court.points.main, *self.points[:1]]]
-        except (ClaimError, SymderiveError, NotJudged, RecursionError):
+            return trial.at(self.points[0]).holds and trial.is_right()
+        except (ClaimError, NotJudged, *FAULTS):
             return False
-        return all(o.holds for o in outcomes) and any(o.decided for o in outcomes)
 
     def fits_truth(self, compute: Callable[[Bench], np.ndarray | None]) -> bool:
         """Whether what ``compute`` makes of a bench equals the claim, in floats at both points and exactly at one."""

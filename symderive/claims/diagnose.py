@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from symderive.claims import derived, edits, fit, forwards, paths, values
+from symderive.claims import derived, edits, fit, forwards, paths, residual, values
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
-from symderive.claims.lines import ClaimError
+from symderive.claims.lines import FAULTS, ClaimError
 from symderive.claims.result import Diagnosis
-from symderive.errors import SymderiveError
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
     from symderive.claims.conditions import Condition
-    from symderive.claims.judge import Outcome, Trial
+    from symderive.claims.outcome import Outcome
+    from symderive.claims.trial import Trial
+
+_ONES = ("ones", "missing_upstream")
+"""A weak condition that is the explanation: an upstream is missing in a part of the claim."""
 
 _BY_CONDITION = {
     "symmetric": "transpose",
@@ -38,8 +41,13 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     forwards.flipped_argument,
     fit.term_by_term,
     derived.missing_terms,
+    derived.missing_factors,
     paths.missing_terms,
+    residual.missing_multiple,
     edits.single_edits,
+    forwards.by_a_function,
+    forwards.unnamed_derivative,
+    fit.several_changes,
     values.off_diagonal,
     derived.truth_with_mistake,
     inlined,
@@ -50,12 +58,18 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
 
 
 def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diagnosis:
-    """The diagnosis of a side that fails at a point; ``condition`` is one under which it holds."""
+    """The diagnosis of a side that fails at a point; ``condition`` is one under which it holds.
+
+    A weak condition is named where nothing else explains the claim, or where it is the explanation.
+    """
     desk = Desk(trial, outcome, condition)
-    finding = _first(desk) or _last_resort(desk)
+    finding = _first(desk)
+    if condition is not None and condition.weak and finding and (condition.kind, finding.kind) != _ONES:
+        desk.condition = None
+    finding = finding or _last_resort(desk)
     sentence = " ".join(_sentences(desk, finding))
     correction = _correction(desk, finding)
-    text = condition.text if condition else None
+    text = desk.condition.text if desk.condition else None
     return Diagnosis(finding.kind, sentence, text, trial.counterexample(outcome), correction)
 
 
@@ -65,7 +79,7 @@ def _first(desk: Desk) -> Finding | None:
             return None
         try:
             finding = explainer(desk)
-        except (ClaimError, SymderiveError, ValueError, IndexError):
+        except (ClaimError, *FAULTS):
             continue  # an explanation that does not apply to shapes like these
         if finding is not None:
             return finding

@@ -14,8 +14,11 @@ from symderive.claims.lines import names_in
 from symderive.claims.trees import (
     Place,
     binders_above,
+    bound_in,
     get,
+    number,
     places,
+    tensor_of,
 )
 from symderive.claims.world import gradient_names
 from symderive.record import record
@@ -73,19 +76,29 @@ def index_names(desk: Desk, node: syntax.Node) -> list[str]:
     return list(names)
 
 
+def spare_letter(desk: Desk, node: syntax.Node) -> str:
+    """A letter for an index that nothing there is called."""
+    bench = desk.benches[0]
+    taken = {n.id for n in node.walk() if isinstance(n, syntax.Name)} | set(free_names(desk.line.indices or ()))
+    taken |= {*bench.tensors, *bench.world.sizes, *bench.world.constants} | bound_in(node)
+    return next((c for c in "klmnpqrsuvijabcdefgho" if c not in taken), "k_")
+
+
 def with_tensor(node: syntax.Node, name: str) -> syntax.Node:
     """An access, or a bare name, of another tensor."""
     return replace(node, tensor=name) if isinstance(node, syntax.Access) else replace(node, id=name)  # type: ignore[call-arg]
 
 
 def alike(desk: Desk, name: str) -> list[str]:
-    """Tensors of the same rank, those of the same shape first; the gradient that is claimed is none."""
+    """Tensors that may be meant: of the same rank, those of the same shape first; the claimed gradient is none."""
     tensors = desk.benches[0].tensors
     shape = np.shape(tensors[name])
     taken = {desk.line.name, name, f"d{desk.line.tensor}", f"d{desk.line.tensor}_total"}
     usable = [n for n in tensors if n not in taken and not n.startswith(("D:", "~")) and not doubled(desk, n)]
-    if not name.startswith("d"):  # a forward tensor is taken for an upstream, but hardly for another gradient
-        gradients = gradient_names(desk.spec)
+    gradients = gradient_names(desk.spec)
+    if name in gradients:  # the chain rule goes from what depends on a tensor to that tensor
+        usable = [n for n in usable if n not in gradients or gradients[n] in desk.followers]
+    else:  # a forward tensor is taken for an upstream, but hardly for another gradient
         usable = [n for n in usable if n not in gradients or gradients[n] in desk.spec.outputs]
     same = [n for n in usable if np.shape(tensors[n]) == shape]
     return same + [n for n in usable if np.ndim(tensors[n]) == len(shape) and n not in same]
@@ -122,18 +135,50 @@ def products(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
 
 
 def heads(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
-    """Products, terms and bodies: where a factor can be missing."""
+    """Products, terms, operands and bodies: where a factor can be missing."""
     yield (), node
     for place, inner in places(node):
-        if not place or is_position(node, place):
-            continue
-        above = get(node, place[:-1])
-        if (
-            (isinstance(above, syntax.Binder) and place[-1][0] == "body")
-            or (isinstance(above, syntax.Binary) and above.op in ("+", "-"))
-            or (isinstance(above, syntax.Call) and above.function in (*STRUCTURAL, *FUNCTIONS))
-        ):
+        if place and not is_position(node, place) and _is_head(get(node, place[:-1]), place[-1]):
             yield place, inner
+
+
+def _is_head(above: syntax.Node, step: tuple[str, int | None]) -> bool:
+    match above:
+        case syntax.Binder():
+            return step[0] == "body"
+        case syntax.Binary(op=op):
+            return op in ("+", "-", "@")
+        case syntax.Call(function="where"):
+            return step != ("arguments", 0)  # a condition has no factors
+        case syntax.Call(function=name):
+            return name in STRUCTURAL or name in FUNCTIONS or name in ("outer", "diag")
+        case syntax.Method(name=name):
+            return name in ("sum", "mean") and step[0] == "value"
+    return False
+
+
+def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
+    """What derivatives are made of: ``1 - p``, ``1 - p**2`` of an intermediate, functions as in the forward."""
+    made = {e.tensor for e in desk.spec.equations}
+    applied = forward_functions(desk)
+    for tensor in available(desk, root, place):
+        name = tensor_of(tensor)
+        if name in made:
+            yield syntax.Binary("-", number(1), tensor)
+            yield syntax.Binary("-", number(1), syntax.Binary("**", tensor, number(2)))
+        yield from (replace(call, arguments=(tensor, *call.arguments[1:])) for call in applied.get(name, ()))
+
+
+def forward_functions(desk: Desk) -> dict[str, list[syntax.Call]]:
+    """The functions that the forward applies to a tensor itself, by tensor."""
+    found: dict[str, list[syntax.Call]] = {}
+    for equation in desk.spec.equations:
+        for node in equation.right.walk():
+            if isinstance(node, syntax.Call) and node.function in FUNCTIONS and tensor_of(node.arguments[0]):
+                calls = found.setdefault(tensor_of(node.arguments[0]), [])
+                if all(c.function != node.function for c in calls):
+                    calls.append(node)
+    return found
 
 
 def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:

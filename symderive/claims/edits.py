@@ -7,9 +7,11 @@ from symderive.claims.edit_tools import (
     Family,
 )
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
-from symderive.claims.edits_operands import arguments, comparisons, functions, hot, indices, operands, rebound, shifted
+from symderive.claims.edits_functions import arguments, functions, recomputed, wrapped
+from symderive.claims.edits_operands import comparisons, hot, indices, operands, positions, rebound, shifted
 from symderive.claims.edits_terms import (
     brackets,
+    derivatives_added,
     factors_added,
     factors_dropped,
     numbers,
@@ -39,8 +41,8 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 
 FAMILIES: tuple[Family, ...] = (
-    dims, transposes, means, rebound, indices, sums_dropped, sums_added, axes_added, terms_dropped, operands, hot,
-    shifted, functions, signs, factors_dropped, powers, comparisons, brackets, upstreams, numbers, factors_added,
-    terms_added, arguments,
+    dims, transposes, means, rebound, indices, positions, sums_dropped, sums_added, axes_added, terms_dropped, operands,
+    hot, wrapped, shifted, recomputed, functions, signs, factors_dropped, powers, comparisons, brackets, upstreams,
+    numbers, factors_added, derivatives_added, terms_added, arguments,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
@@ -15,6 +16,7 @@ from symderive.claims.edit_tools import (
     index_names,
     is_position,
     rank,
+    spare_letter,
     under_transpose,
 )
 from symderive.claims.trees import (
@@ -25,6 +27,7 @@ from symderive.claims.trees import (
     method,
     places,
     put,
+    rename,
 )
 from symderive.spec import syntax
 
@@ -52,12 +55,28 @@ def _transposed(desk: Desk, inner: syntax.Node, place: Place, root: syntax.Node)
     elif isinstance(inner, syntax.Binary) and inner.op == "@":
         yield replace(inner, left=inner.right, right=inner.left)
         yield syntax.Attribute(inner, "T")
+        for side in ("left", "right"):
+            operand = getattr(inner, side)
+            if isinstance(operand, syntax.Call | syntax.Method | syntax.Subscript):
+                changed: dict[str, Any] = {side: syntax.Attribute(operand, "T")}
+                yield replace(inner, **changed)
+    elif isinstance(inner, syntax.Binary) and desk.line.indices is not None and not is_position(root, place):
+        yield from _exchanged(inner, free_names(desk.line.indices))
     elif isinstance(inner, syntax.Call) and inner.function == "outer":
         yield replace(inner, arguments=inner.arguments[::-1])
     elif isinstance(inner, syntax.Subscript) and len(inner.items) == 2:
         yield replace(inner, items=inner.items[::-1])
     elif isinstance(inner, syntax.Method) and inner.name in ("inv", "inverse"):
         yield syntax.Attribute(inner, "T")
+
+
+def _exchanged(node: syntax.Node, free: Sequence[str]) -> Iterator[syntax.Node]:
+    """A term with two of its indices exchanged throughout."""
+    letters = [
+        i for i in free if i != syntax.BATCH and any(isinstance(n, syntax.Name) and n.id == i for n in node.walk())
+    ]
+    for a, b in itertools.combinations(letters, 2):
+        yield rename(node, {a: b, b: a})
 
 
 def means(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -177,12 +196,27 @@ def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             for index in loose:
                 new = replace(inner, indices=(*inner.indices, index))
                 yield Edit("missing_sum", put(node, place, new), f"The sum over {index} is missing.")
+        yield from _index_reused(desk, node, place, inner)
         own = [i for i in loose if place and i in index_names(desk, inner)]
         if own and isinstance(inner, syntax.Binary | syntax.Access | syntax.Call) and not is_position(node, place):
             for op in ("sum", "mean"):
                 new = syntax.Binder(op, tuple(own), None, inner)
                 words = f"The {op} over {', '.join(own)} of {desk.text(inner)} is missing."
                 yield Edit("missing_sum", put(node, place, new), words)
+
+
+def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Node) -> Iterator[Edit]:
+    """A part that should be summed over an index of its own, not read at that of the left side."""
+    assert desk.line.indices is not None
+    if not (isinstance(inner, syntax.Binary) and inner.op in ("*", "/")) or is_position(node, place):
+        return
+    names = {n.id for n in inner.walk() if isinstance(n, syntax.Name)}
+    for index in free_names(desk.line.indices):
+        if index in names:
+            spare = spare_letter(desk, node)
+            new = syntax.Binder("sum", (spare,), None, rename(inner, {index: spare}))
+            words = f"{desk.text(inner)} is a sum over an index of its own: {desk.text(new)}."
+            yield Edit("missing_sum", put(node, place, new), words)
 
 
 def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from symderive.claims.bench import free_names
@@ -11,26 +11,25 @@ from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     Edit,
     alike,
-    at,
     extent,
-    index_names,
+    is_position,
+    spare_letter,
     takes_index,
     with_tensor,
 )
 from symderive.claims.trees import (
-    Place,
     binders_above,
-    bound_in,
     get,
     number,
     places,
     put,
     rename,
-    substitute,
+    sum_of,
     tensor_of,
+    terms_of,
 )
 from symderive.spec import syntax
-from symderive.spec.functions import FUNCTIONS, NORMALISERS
+from symderive.spec.functions import NORMALISERS
 
 
 def operands(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -105,87 +104,9 @@ def rebound(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             continue
         scope = {*free_names(desk.line.indices), *binders_above(node, place)}
         for index in scope & set(inner.indices):
-            spare = next(c for c in "klmnpqruvabcdefghijost" if c not in scope | set(index_names(desk, node)))
-            new = rename(inner, {index: spare})
+            new = rename(inner, {index: spare_letter(desk, node)})
             words = f"{inner.op}[{index}] binds an index that is in use already: give it another letter."
             yield Edit("wrong_index", put(node, place, new), words)
-
-
-def arguments(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """The argument of a function as the forward has it, or another function of the same argument."""
-    forward = [
-        n for e in desk.spec.equations for n in e.right.walk() if isinstance(n, syntax.Call) and n.function in FUNCTIONS
-    ]
-    taken = set(free_names(desk.line.indices or ())) | bound_in(node)
-    for place, inner in at(node, syntax.Call):
-        assert isinstance(inner, syntax.Call)
-        if inner.function not in FUNCTIONS:
-            continue
-        for other in forward:
-            for argument in _fitted(desk, other.arguments[0], taken, node, place):
-                new = replace(inner, arguments=(argument, *inner.arguments[1:]))
-                words = f"The argument of {desk.text(inner)} should be {desk.text(argument)}."
-                yield Edit("wrong_operand", put(node, place, new), words)
-
-
-def _fitted(
-    desk: Desk, argument: syntax.Node, taken: set[str], root: syntax.Node, place: Place
-) -> Iterator[syntax.Node]:
-    """A part of the forward with its bound indices out of the way and its free ones among those at hand."""
-
-    if desk.line.indices is None:
-        return
-    spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in desk.benches[0].tensors)
-    names = {i: next(spare, i) for i in sorted(bound_in(argument)) if i in taken}
-    argument = rename(argument, names)
-    loose = [i for i in index_names(desk, argument) if i not in bound_in(argument) and i != syntax.BATCH]
-    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
-    for chosen in itertools.permutations(scope, len(loose)):
-        yield substitute(argument, {i: syntax.Name(c) for i, c in zip(loose, chosen, strict=True)})
-
-
-_SWAPS = {
-    "softmax": ("log_softmax", "exp"),
-    "log_softmax": ("softmax",),
-    "exp": ("softmax", "log"),
-    "log": ("exp",),
-    "sin": ("cos",),
-    "cos": ("sin",),
-    "sigmoid": ("tanh", "logsigmoid"),
-    "tanh": ("sigmoid",),
-    "sqrt": ("rsqrt", "square"),
-    "rsqrt": ("sqrt",),
-    "relu": ("sign", "abs"),
-    "abs": ("sign",),
-    "sign": ("abs",),
-}
-
-
-def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """Another function of the same argument, or none."""
-    free = free_names(desk.line.indices or ())
-    for place, inner in places(node):
-        if isinstance(inner, syntax.Binder) and inner.op in NORMALISERS:
-            for other in _SWAPS[inner.op]:
-                if other in NORMALISERS:
-                    words = f"{inner.op} should be {other}."
-                    yield Edit("wrong_operand", put(node, place, replace(inner, op=other)), words)
-        elif isinstance(inner, syntax.Call) and inner.arguments and inner.function in (*_SWAPS, *FUNCTIONS):
-            for new in _other_functions(inner, free, array=desk.line.indices is None):
-                words = f"{desk.text(inner)} should be {desk.text(new)}."
-                yield Edit("wrong_operand", put(node, place, new), words)
-
-
-def _other_functions(call: syntax.Call, free: Sequence[str], *, array: bool) -> Iterator[syntax.Node]:
-    for other in _SWAPS.get(call.function, ()):
-        if other in FUNCTIONS:
-            yield syntax.Call(other, call.arguments[:1])
-        elif array:
-            yield syntax.Call(other, (call.arguments[0], *(call.arguments[1:] or (number(-1),))))
-        else:
-            yield from (syntax.Binder(other, (i,), None, call.arguments[0]) for i in free)
-    if call.function in FUNCTIONS:
-        yield call.arguments[0]
 
 
 def shifted(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -222,3 +143,40 @@ def comparisons(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             c, a, b = inner.arguments
             swapped = replace(inner, arguments=(c, b, a))
             yield Edit("wrong_operand", put(node, place, swapped), f"The branches of {desk.text(inner)} are swapped.")
+
+
+def positions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another index expression in an index position: ``s - r`` for ``s + r``, ``k % E`` for ``k // E``."""
+    for place, inner in places(node):
+        if not place or not isinstance(inner, syntax.Binary) or not is_position(node, place):
+            continue
+        for new in _other_positions(inner, desk):
+            words = f"The index {desk.text(inner)} should be {desk.text(new)}."
+            yield Edit("wrong_index", put(node, place, new), words)
+
+
+def _other_positions(node: syntax.Binary, desk: Desk) -> Iterator[syntax.Node]:
+    if node.op in ("//", "%"):
+        for op in ("//", "%"):
+            for name in (*desk.benches[0].world.constants, *desk.sizes):
+                yield syntax.Binary(op, node.left, syntax.Name(name))
+        return
+    terms = terms_of(node)
+    if node.op in ("+", "-"):
+        for n, (sign, term) in enumerate(terms):
+            yield sum_of([(-sign if m == n else s, t) for m, (s, t) in enumerate(terms)])
+            yield sum_of([t for m, t in enumerate(terms) if m != n])
+            yield term
+            yield from (
+                sum_of([(s, t) for m, (s, t) in enumerate(terms) if m != n] + [(sign, f)]) for f in _parts(term)
+            )
+        yield sum_of([(-s, t) for s, t in terms])
+        for by in (1, -1):
+            yield sum_of([*terms, (by, number(1))])
+
+
+def _parts(term: syntax.Node) -> Iterator[syntax.Node]:
+    """The factors of a product, one without the other."""
+    if isinstance(term, syntax.Binary) and term.op == "*":
+        yield term.left
+        yield term.right

@@ -13,6 +13,7 @@ from symderive.claims.edit_tools import (
     Edit,
     at,
     available,
+    composites,
     deltas,
     heads,
     is_position,
@@ -58,7 +59,8 @@ def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in places(node):
         if isinstance(inner, syntax.Binary) and inner.op == "**" and isinstance(inner.right, syntax.Number):
             for change in (-1, 1, 2):
-                new = replace(inner, right=number(inner.right.value + change))
+                raised = inner.right.value + change
+                new = inner.left if raised == 1 else replace(inner, right=number(raised))
                 yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
             yield Edit("factor", put(node, place, inner.left), f"{desk.text(inner)} should be {desk.text(inner.left)}.")
         elif rank(desk, tensor_of(inner)) >= 0 and not is_position(node, place):
@@ -71,17 +73,23 @@ def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A factor that is missing: a tensor of the forward, an upstream, with indices that are at hand."""
     given = {f"d{n}" for n in desk.spec.outputs}
+    numbers = [syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes)]
     for place, inner in heads(node):
-        for factor in [*available(desk, node, place), *deltas(desk, node, place)]:
-            name = tensor_of(factor)
-            kind = "missing_upstream" if name in given else "factor"
-            for op in ("*", "/"):
-                new = syntax.Binary(op, inner, factor)
-                what = "upstream" if kind == "missing_upstream" else "factor"
-                words = f"The {what} {desk.text(factor)} is missing in {desk.text(inner)}."
-                if op == "/":
-                    words = f"The division of {desk.text(inner)} by {desk.text(factor)} is missing."
-                yield Edit(kind, put(node, place, new), words)
+        for factor in [*available(desk, node, place), *deltas(desk, node, place), *numbers]:
+            kind = "missing_upstream" if tensor_of(factor) in given else "factor"
+            what = "upstream" if kind == "missing_upstream" else "factor"
+            words = f"The {what} {desk.text(factor)} is missing in {desk.text(inner)}."
+            yield Edit(kind, put(node, place, syntax.Binary("*", inner, factor)), words)
+            words = f"The division of {desk.text(inner)} by {desk.text(factor)} is missing."
+            yield Edit(kind, put(node, place, syntax.Binary("/", inner, factor)), words)
+
+
+def derivatives_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """An inner derivative that is missing: ``1 - p``, ``exp(z)``."""
+    for place, inner in heads(node):
+        for factor in composites(desk, node, place):
+            words = f"The factor {desk.text(factor)} is missing in {desk.text(inner)}."
+            yield Edit("factor", put(node, place, syntax.Binary("*", inner, factor)), words)
 
 
 def signs(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -118,6 +126,8 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             terms = terms_of(inner)
             for n, (_, term) in enumerate(terms):
                 rest = [t for m, t in enumerate(terms) if m != n]
+                if len(rest) == 1 and rest[0][1] == number(1):
+                    continue  # 1 - p is a factor as a whole
                 yield Edit(
                     "extra_term", put(node, place, sum_of(rest)), f"There is a term too many: {desk.text(term)}."
                 )
@@ -147,13 +157,16 @@ def upstreams(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another number, or a size or a constant in its place."""
-    known = [*desk.benches[0].world.constants, *(n for n, v in desk.points[0].sizes.items() if isinstance(v, int))]
+    known = [*desk.benches[0].world.constants, *desk.sizes]
     for place, inner in at(node, syntax.Number):
         assert isinstance(inner, syntax.Number)
         if is_position(node, place):
             continue
         value = inner.value
         if isinstance(get(node, place[:-1]), syntax.Compare):
+            for name in known:
+                words = f"The border {desk.text(inner)} should be {name}."
+                yield Edit("wrong_operand", put(node, place, syntax.Name(name)), words)
             for other in sorted({v for v in numbers_of(desk.spec) if v >= 0}):
                 words = f"The border {desk.text(inner)} should be {desk.text(number(other))}."
                 yield Edit("wrong_operand", put(node, place, number(other)), words)
@@ -172,14 +185,34 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 
 def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """Brackets that are missing: ``a + b / c`` for ``(a + b) / c``, ``a * b + c`` for ``a * (b + c)``."""
+    """Brackets that are missing: ``a + b / c`` for ``(a + b) / c``, ``A @ x - b`` for ``A @ (x - b)``."""
     for place, inner in places(node):
         if not is_sum(inner) or (place and is_sum(get(node, place[:-1]))):
             continue
         terms = terms_of(inner)
-        for new in _regrouped(terms):
+        for new in itertools.chain(_regrouped(terms), _rejoined(terms)):
             words = f"Brackets are missing: {desk.text(inner)} should be {desk.text(new)}."
             yield Edit("factor", put(node, place, new), words)
+
+
+def _rejoined(terms: Sequence[tuple[int, syntax.Node]]) -> Iterator[syntax.Node]:
+    """Matrix products that should hold a sum as their last operand, or as their first."""
+    (first_sign, first), (last_sign, last) = terms[0], terms[-1]
+    for head, tail in _splits(first):
+        whole = syntax.Binary("@", head, sum_of([(1, tail), *((first_sign * s, t) for s, t in terms[1:])]))
+        yield whole if first_sign > 0 else negated(whole)
+    for head, tail in _splits(last):
+        yield syntax.Binary("@", sum_of([*terms[:-1], (last_sign, head)]), tail)
+
+
+def _splits(node: syntax.Node) -> Iterator[tuple[syntax.Node, syntax.Node]]:
+    """The ways to split a chain of products in two, at an ``@``: ``A`` and ``B @ x``, ``A @ B`` and ``x``."""
+    if not (isinstance(node, syntax.Binary) and node.op in ("@", "*", "/")):
+        return
+    if node.op == "@":
+        yield node.left, node.right
+    for head, tail in _splits(node.left):
+        yield head, replace(node, left=tail)
 
 
 def _regrouped(terms: Sequence[tuple[int, syntax.Node]]) -> Iterator[syntax.Node]:

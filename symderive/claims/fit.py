@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio
-from symderive.claims.trees import Place, get, places, put, sum_of, terms_of, times
-from symderive.claims.values import factor_words
+from symderive.claims.trees import Place, get, number, places, put, sum_of, terms_of
+from symderive.claims.values import factor_words, scaled
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -60,7 +61,17 @@ def _linear(node: syntax.Node, place: Place) -> bool:
 
 
 def term_by_term(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
-    """A sign, a factor or a term too many, of one or several terms."""
+    """A sign, a factor or a term too many: one change, which several terms may share."""
+    return next((f for f in _fitted(desk, node) if f.kind != "unknown"), None)
+
+
+def several_changes(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
+    """Terms that need changes that have nothing to do with each other: more than one mistake."""
+    return next((f for f in _fitted(desk, node) if f.kind == "unknown"), None)
+
+
+def _fitted(desk: Desk, node: syntax.Node | None) -> Iterator[Finding]:
+    """What multiples of the terms of a sum would make the claim right, for each sum in it."""
     node = desk.node if node is None else node
     for place, terms in chains(node):
         if desk.late or not 2 <= len(terms) <= 8:
@@ -73,18 +84,17 @@ def term_by_term(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
             for (sign, term), ratio in zip(terms, ratios, strict=True)
             if ratio is not None
         ]
+        if len(changed) == 1 and changed[0][1] == number(1):
+            continue  # 1 - p is a factor as a whole
         corrected = put(node, place, sum_of(_signed(changed)))
         if desk.fits(corrected):
             kind, sentence = _words(desk, terms, ratios)
-            return Finding(kind, sentence, corrected)
-    return None
+            yield Finding(kind, sentence, corrected)
 
 
 def _scaled(ratio: Ratio, term: syntax.Node) -> syntax.Node:
-    if ratio.number < 0:
-        positive = Ratio(-ratio.number, ratio.powers)
-        return syntax.Unary("-", term if positive.is_one else times(positive.node, term))
-    return times(ratio.node, term)
+    positive = scaled(Ratio(abs(ratio.number), ratio.powers), term)
+    return syntax.Unary("-", positive) if ratio.number < 0 else positive
 
 
 def _signed(terms: Sequence[tuple[int, syntax.Node]]) -> list[tuple[int, syntax.Node]]:
@@ -101,15 +111,8 @@ def _fit(
     """The multiple of each term, None for one that must go; None as a whole where there are no such multiples."""
     solutions = []
     for bench in desk.ratio_benches:
-        try:
-            true = desk.truth(bench)
-            parts = [desk.value(bench, put(node, place, sum_of([t]))) for t in terms]
-            whole = desk.value(bench, node)
-        except (ClaimError, SymderiveError):
-            return None
-        if any(p.shape != true.shape for p in [*parts, whole]):
-            return None
-        solution = _solve(parts, whole, true)
+        systems = _systems(desk, bench, node, place, terms)
+        solution = _solve(*systems) if systems else None
         if solution is None:
             break
         solutions.append(solution)
@@ -127,40 +130,83 @@ def _fit(
     return ratios
 
 
-def _solve(parts: Sequence[np.ndarray], whole: np.ndarray, true: np.ndarray) -> list[float] | None:
+System = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _systems(
+    desk: Desk, bench: Bench, node: syntax.Node, place: Place, terms: Sequence[tuple[int, syntax.Node]]
+) -> System | None:
+    """The entries that each term contributes, of the claim and of the truth, on a bench and on one more where few."""
+    found = _system(desk, bench, node, place, terms)
+    for attempt in range(MOST_ALONGSIDE):
+        if found is None or (found[2].size >= 2 * len(terms) and found[0].any(axis=0).all()):
+            return found
+        more = _system(desk, desk.alongside(bench, attempt), node, place, terms)
+        if more is None:
+            return None
+        found = tuple(np.concatenate(pair) for pair in zip(found, more, strict=True))  # type: ignore[assignment]
+    return found
+
+
+MOST_ALONGSIDE = 3
+"""How many more points of the same sizes help out where a term has few entries, or is 0 throughout."""
+
+
+def _system(
+    desk: Desk, bench: Bench, node: syntax.Node, place: Place, terms: Sequence[tuple[int, syntax.Node]]
+) -> System | None:
+    try:
+        true = desk.truth(bench)
+        parts = [desk.value(bench, put(node, place, sum_of([t]))) for t in terms]
+        whole = desk.value(bench, node)
+        if whole.shape != true.shape:
+            return None
+        parts = [np.broadcast_to(p, true.shape) for p in parts]
+    except (ClaimError, SymderiveError, ValueError):
+        return None
+    return np.stack([p.ravel() for p in parts], 1), whole.ravel(), true.ravel()
+
+
+def _solve(columns: np.ndarray, whole: np.ndarray, true: np.ndarray) -> list[float] | None:
     """The multiples of the parts that give the truth, where they are unique and the parts do add up to the whole."""
-    columns = np.stack([p.ravel() for p in parts], 1)
     if not (np.isfinite(columns).all() and np.isfinite(true).all()) or columns.shape[0] < columns.shape[1]:
         return None
-    if not np.allclose(columns.sum(1), whole.ravel(), rtol=1e-9, atol=1e-12):
+    if not np.allclose(columns.sum(1), whole, rtol=1e-9, atol=1e-12):
         return None
     scale = np.linalg.norm(columns, axis=0)
     if (scale == 0).any():
         return None
-    solution, _, rank, _ = np.linalg.lstsq(columns / scale, true.ravel(), rcond=1e-9)
+    solution, _, rank, _ = np.linalg.lstsq(columns / scale, true, rcond=1e-9)
     if rank < columns.shape[1]:
         return None
-    residual = np.abs(columns / scale @ solution - true.ravel()).max(initial=0)
+    residual = np.abs(columns / scale @ solution - true).max(initial=0)
     if residual > 1e-8 * max(1e-3, np.abs(true).max(initial=0)):
         return None
     return [float(v) for v in solution / scale]
 
 
 def _words(desk: Desk, terms: Sequence[tuple[int, syntax.Node]], ratios: Sequence[Ratio | None]) -> tuple[str, str]:
-    changed = [(t, r) for (_, t), r in zip(terms, ratios, strict=True) if r is None or not r.is_one]
-    gone = [t for t, r in changed if r is None]
-    flipped = [t for t, r in changed if r is not None and r.number == -1 and not r.powers]
-    if len(flipped) == len(changed):
-        return "sign", f"The sign of {_list(desk, flipped)} is wrong."
-    if len(gone) == len(changed):
-        return "extra_term", f"There is a term too many: {_list(desk, gone)}."
-    term, ratio = next((t, r) for t, r in changed if r is not None and not (r.number == -1 and not r.powers))
-    assert ratio is not None
-    kind, sentence = factor_words(ratio, desk, f"the term {desk.text(term)}")
-    others = [t for t, r in changed if t is not term]
-    if others:
-        sentence += f" {_list(desk, others)} must change, too."
-    return kind, sentence
+    """The kind and the sentence: terms that change alike share one mistake; others are mistakes of their own."""
+    alike: dict[Ratio | None, list[syntax.Node]] = {}
+    for (_, term), ratio in zip(terms, ratios, strict=True):
+        if ratio is None or not ratio.is_one:
+            alike.setdefault(ratio, []).append(term)
+    told = [_changed(desk, ratio, which) for ratio, which in alike.items()]
+    sentences = " ".join(sentence for _, sentence in told)
+    if len({kind for kind, _ in told}) == 1:
+        return told[0][0], sentences
+    return "unknown", f"There is more than one mistake. {sentences}"
+
+
+def _changed(desk: Desk, ratio: Ratio | None, which: Sequence[syntax.Node]) -> tuple[str, str]:
+    """The kind and the sentence for terms that must be multiplied by one ratio, or go."""
+    if ratio is None:
+        words = "There is a term too many" if len(which) == 1 else "There are terms too many"
+        return "extra_term", f"{words}: {_list(desk, which)}."
+    if ratio.number == -1 and not ratio.powers:
+        subject, verb = ("sign", "is") if len(which) == 1 else ("signs", "are")
+        return "sign", f"The {subject} of {_list(desk, which)} {verb} wrong."
+    return factor_words(ratio, desk, f"the term{'s' if len(which) > 1 else ''} {_list(desk, which)}", len(which))
 
 
 def _list(desk: Desk, terms: Sequence[syntax.Node]) -> str:

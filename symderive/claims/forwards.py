@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from symderive.check.floats import FLOAT
+from symderive.claims.bench import Bench
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import ClaimError, names_in
@@ -74,6 +75,68 @@ def unnamed_gradient(desk: Desk) -> Finding | None:
         )
         return Finding("other_variable", sentence)
     return None
+
+
+def unnamed_derivative(desk: Desk) -> Finding | None:
+    """A derivative ``D(y, x)`` that stops at a part of ``y``, before the last function."""
+    left = desk.line.statement.left
+    if desk.line.role != "jacobian" or not isinstance(left, syntax.Call):
+        return None
+    upper = tensor_of(left.arguments[0])
+    for equation, place, part, free in _parts(desk.spec):
+        if desk.late:
+            return None
+        if equation.tensor != upper or set(free) != set(equation.indices) or place == ():
+            continue
+        changed = [replace(e, right=part) if e is equation else e for e in desk.spec.equations]
+        if _holds_with(desk, changed):
+            words = f"This is the derivative of {desk.text(part)}: that of {upper} by it is missing as a factor."
+            return Finding("factor", words)
+    return None
+
+
+def _holds_with(desk: Desk, equations: Sequence[model.Equation]) -> bool:
+    """Whether the claim, without its helpers, is right under other equations."""
+    try:
+        for point in desk.points:
+            first = point.world(desk.spec, FLOAT)
+            world = World(
+                desk.spec, point.sizes, first.plain_inputs, first.upstreams, FLOAT,
+                constants=point.constants, equations=equations,
+            )  # fmt: skip
+            if not Bench(world).agrees(desk.line, desk.node):
+                return False
+    except (ClaimError, SymderiveError, ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
+def by_a_function(desk: Desk) -> Finding | None:
+    """The gradient by a function of the tensor: by the variance ``s**2``, say, where the tensor is ``s``."""
+    if desk.line.role != "gradient" or desk.claimed is None:
+        return None
+    for text, derivative in _FUNCTIONS.items():
+        if desk.fits_truth(lambda bench, f=derivative: _over(bench, desk, f)):  # type: ignore[misc]
+            words = text.format(desk.line.tensor)
+            return Finding("other_variable", f"This is the gradient by {words}, not by {desk.line.tensor} itself.")
+    return None
+
+
+_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "{0}**2": lambda x: 2 * x,
+    "sqrt({0})": lambda x: 1 / (2 * np.sqrt(x)),
+    "exp({0})": np.exp,
+    "log({0})": lambda x: 1 / x,
+    "1 / {0}": lambda x: -1 / x**2,
+}
+"""Functions of a tensor that are taken for it, with their derivatives."""
+
+
+def _over(bench: Bench, desk: Desk, derivative: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
+    values = bench.world.plain(bench.world.values[desk.line.tensor]).astype(float)
+    with np.errstate(all="ignore"):
+        found = desk.truth(bench) / derivative(values)
+    return found if np.isfinite(found).all() and found.any() else None
 
 
 def _access(free: tuple[str, ...]) -> syntax.Node:

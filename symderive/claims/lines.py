@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from symderive.claims.world import gradient_names, is_jacobian
-from symderive.errors import Span
+from symderive.errors import Span, SymderiveError
 from symderive.record import record
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
@@ -29,6 +29,13 @@ class NotJudged(Exception):
     """A claim that cannot be judged, and why."""
 
 
+FAULTS = (
+    SymderiveError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What may go wrong in arithmetic that no one has tried: the claim is then not judged, and never passes."""
+
+
 @record
 class Line:
     """One statement. ``indices`` are None where the left side is a bare name; ``tensor`` is what ``d<name>`` is of."""
@@ -48,6 +55,14 @@ class Line:
     def mentions(self) -> set[str]:
         """The names on its right sides."""
         return set().union(*(names_in(side) for side in self.statement.sides))
+
+    def denominators(self) -> set[str]:
+        """The tensors by which the left side is a derivative."""
+        left = self.statement.left
+        if self.role != "jacobian" or not isinstance(left, syntax.Call):
+            return {self.tensor} if self.role == "gradient" else set()
+        upper, lower = (names_in(a) for a in left.arguments[:2])
+        return lower | {n[1:] for n in upper if n.startswith("d")}
 
 
 def names_in(node: syntax.Node) -> set[str]:

@@ -27,6 +27,9 @@ from symderive.spec.sizes import BATCH_SIZE
 POOL = (2, 3, 5, 4, 7, 6, 9, 8, 11, 10, 13)
 SQUARES = (3, 4, 2, 5, 6, 8)
 BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
+ROUGH = 99_991
+"""A prime, the denominator of numbers that are not round."""
+
 SIDE = "a side of a kink"
 TOO_MUCH_WORK = 60_000
 MOST_CHOICES = 1000
@@ -48,12 +51,12 @@ class Point:
     note: str = ""
     constants: Mapping[str, Fraction] | None = None
 
-    def world(self, spec: model.Spec, base: Domain = EXACT, *, twice: bool = False) -> World:
+    def world(self, spec: model.Spec, base: Domain = EXACT) -> World:
         """Everything true at this point, exactly or in another domain."""
         inputs, upstreams = self.inputs, self.upstreams
         if base is FLOAT:
             inputs, upstreams = sample.as_floats(inputs), _floats(upstreams)
-        return World(spec, self.sizes, inputs, upstreams, base, constants=self.constants, twice=twice)
+        return World(spec, self.sizes, inputs, upstreams, base, constants=self.constants)
 
 
 def _floats(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -234,9 +237,18 @@ class Points:
         if work > TOO_MUCH_WORK:
             raise NotJudged(f"the forward takes {work} multiplications at the smallest sizes, too many to be exact")
         found = [self.point(sizes) for sizes in self.plan]
+        found.append(self.rough)
         sides = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
         found += [self.complete(self.plan[0], p, SIDE) for p in sides.points[:6]]
         return found
+
+    @cached_property
+    def rough(self) -> Point:
+        """A point at the smallest sizes with no round numbers, so that a rounded or periodic function does not hide."""
+        rng = np.random.default_rng(self.seed + 1)
+        inputs = sample.away_from_kinks(self.spec, self.plan[0], rng, exact=True, rough=ROUGH)
+        draw = sample.Draw(rng, exact=True, rough=ROUGH)
+        return Point(self.plan[0], inputs, random_upstreams(self.spec, self.plan[0], draw.entries))
 
     def point(self, sizes: Sizes) -> Point:
         """A random point, away from kinks."""

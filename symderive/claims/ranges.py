@@ -13,7 +13,7 @@ from symderive.claims.lines import ClaimError
 from symderive.errors import Span
 from symderive.spec import syntax
 from symderive.spec.format import to_text
-from symderive.spec.functions import FUNCTIONS, MATRIX, NORMALISERS, STRUCTURAL
+from symderive.spec.functions import FUNCTIONS, STRUCTURAL, kept
 
 if TYPE_CHECKING:
     from symderive.claims.bench import Bench
@@ -184,9 +184,9 @@ class Ranges:
 
     def binder(self, node: syntax.Binder) -> None:
         """A binder: no index is bound twice, and a normaliser needs its index."""
-        keeps = node.op in NORMALISERS or MATRIX.get(node.op, False)
+        free = kept(node.op, node.indices)
         for name in node.indices:
-            if keeps:
+            if name in free:
                 self.bound(name, node.span)
             elif name in self.visible:
                 raise ClaimError("index", f"{node.op}[{name}] binds an index that is in use already", node.span)
@@ -195,6 +195,8 @@ class Ranges:
             if node.condition is not None:
                 self.visit(node.condition)
             self.visit(node.body)
+            for operand in node.more:
+                self.visit(operand)
 
     @contextmanager
     def seeing(self, names: Sequence[str]) -> Iterator[None]:

@@ -12,27 +12,44 @@ from symderive.claims.trees import number, product_of
 from symderive.record import record
 from symderive.spec import syntax
 
+Power = int | Fraction
+Powers = tuple[tuple[str, Power], ...]
+
 
 @record
 class Ratio:
-    """``number * sizes and constants to powers``: ``-2``, ``N``, ``1 / N``, ``2 * K``."""
+    """``number * sizes and constants to powers``: ``-2``, ``N``, ``1 / sqrt(N)``, ``2 * K``, ``1 - beta``."""
 
     number: Fraction
-    powers: tuple[tuple[str, int], ...] = ()
+    powers: Powers = ()
     sized: bool = False
 
     @property
     def node(self) -> syntax.Node:
         """The ratio as an expression."""
-        top = [("*", syntax.Name(n)) for n, p in self.powers if p > 0]
-        bottom = [("/", syntax.Name(n)) for n, p in self.powers if p < 0]
+        top = [("*", _power(n, p)) for n, p in self.powers if p > 0]
+        bottom = [("/", _power(n, -p)) for n, p in self.powers if p < 0]
         first = [("*", number(self.number))] if self.number != 1 or not top else []
-        return product_of([*first, *top, *bottom])  # type: ignore[list-item]
+        return product_of([*first, *top, *bottom])
 
     @property
     def is_one(self) -> bool:
         """Whether it changes nothing."""
         return self.number == 1 and not self.powers
+
+
+def _power(name: str, power: Power) -> syntax.Node:
+    """``N``, ``N**2``, ``sqrt(N)``; the rest of a constant, ``1 - beta``, is a name of its own."""
+    base: syntax.Node = syntax.Name(name)
+    if name.startswith(REST):
+        base = syntax.Binary("-", number(1), syntax.Name(name.removeprefix(REST)))
+    if power == _HALF:
+        return syntax.Call("sqrt", (base,))
+    return base if power == 1 else syntax.Binary("**", base, number(power))
+
+
+REST = "1 - "
+_HALF = Fraction(1, 2)
 
 
 def constant_ratio(top: np.ndarray, bottom: np.ndarray) -> float | None:
@@ -73,7 +90,7 @@ def _any_rational(values: Sequence[float]) -> Ratio | None:
     return Ratio(near) if near and abs(float(near) - values[0]) <= 1e-12 * abs(values[0]) else None
 
 
-def _powers(names: Sequence[str]) -> Iterator[tuple[tuple[str, int], ...]]:
+def _powers(names: Sequence[str]) -> Iterator[Powers]:
     yield ()
     for name in names:
         for power in (1, -1):
@@ -82,12 +99,13 @@ def _powers(names: Sequence[str]) -> Iterator[tuple[tuple[str, int], ...]]:
         for p, q in itertools.product((1, -1), repeat=2):
             yield ((a, p), (b, q))
     for name in names:
-        for power in (2, -2):
-            yield ((name, power),)
+        for other in (2, -2, _HALF, -_HALF):
+            yield ((name, other),)
 
 
-def _product(powers: Sequence[tuple[str, int]], known: Mapping[str, float]) -> float:
+def _product(powers: Powers, known: Mapping[str, float]) -> float:
     result = 1.0
     for name, power in powers:
-        result *= known.get(name, float("nan")) ** power
+        base = known.get(name, float("nan"))
+        result *= base ** float(power) if base > 0 or power == int(power) else float("nan")
     return result

@@ -69,3 +69,9 @@ class ClaimResult:
         if self.detail:
             lines.append(f"  {self.detail}")
         return "\n".join(lines)
+
+
+def sentence(text: str) -> str:
+    """The text as a sentence."""
+    text = text.strip()
+    return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -187,6 +187,6 @@ def binders_above(node: syntax.Node, place: Place) -> list[str]:
     found: list[str] = []
     for depth in range(len(place)):
         above = get(node, place[:depth])
-        if isinstance(above, syntax.Binder) and place[depth][0] in ("body", "condition"):
+        if isinstance(above, syntax.Binder) and place[depth][0] in ("body", "condition", "more"):
             found.extend(i for i in above.indices if i not in found)
     return found

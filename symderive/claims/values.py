@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.lines import ClaimError, names_in
+from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import axis, method, negated, number, times
+from symderive.claims.trees import axis, factors_of, method, negated, number, rename, times
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -47,27 +49,47 @@ def _ratio(desk: Desk) -> Ratio | None:
 
 
 def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
-    """The expression times a ratio: ``node / N`` where it is one over a size."""
+    """The expression times a ratio: ``node / N`` where it is one over a size; ``2 * x`` is half of ``4 * x``."""
+    if ratio.is_one:
+        return node
+    if ratio.number != 1 and (number_changed := _number_changed(node, ratio.number)) is not None:
+        return scaled(Ratio(Fraction(1), ratio.powers), number_changed)
     if ratio.number == 1 and ratio.powers and all(p < 0 for _, p in ratio.powers):
-        for name, _ in ratio.powers:
-            node = syntax.Binary("/", node, syntax.Name(name))
+        for factor in factors_of(Ratio(Fraction(1), tuple((n, -p) for n, p in ratio.powers)).node):
+            node = syntax.Binary("/", node, factor[1])
         return node
     return times(ratio.node, node)
 
 
-def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim") -> tuple[str, str]:
-    """The kind and the sentence for a missing or superfluous factor."""
+def _number_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
+    """The expression with the number that it starts with multiplied; None where it starts with none."""
+    if isinstance(node, syntax.Number):
+        return number(node.value * by)
+    if not isinstance(node, syntax.Binary) or node.op not in ("*", "/", "@"):
+        return None
+    left = _number_changed(node.left, by)
+    if left is None:
+        return None
+    return node.right if left == number(1) and node.op == "*" else replace(node, left=left)
+
+
+def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int = 1) -> tuple[str, str]:
+    """The kind and the sentence for a missing or superfluous factor, of one or of several things."""
+    s = "s" if count == 1 else ""
     text = desk.text(ratio.node)
-    if ratio.sized and ratio.number in (1, -1):
-        name = " * ".join(n for n, _ in ratio.powers)
-        if ratio.powers[0][1] < 0:
-            sentence = f"A mean over {name} entries is taken, but {where} sums: divide by {name}."
-        else:
-            sentence = f"{_upper(where)} takes a mean over {name} entries where a sum is meant: multiply by {name}."
-        return "mean_vs_sum", sentence
+    names = [n for n, _ in ratio.powers]
+    if names and abs(ratio.number) == 1 and set(names) <= set(desk.sizes) and len({p for _, p in ratio.powers}) == 1:
+        name, power = " * ".join(names), ratio.powers[0][1]
+        if power == -1:
+            sentence = f"A mean over {name} entries is taken, but {where} sum{s}: divide by {name}."
+            return "mean_vs_sum", sentence
+        if power == 1:
+            sentence = f"{_upper(where)} take{s} a mean over {name} entries where a sum is meant: multiply by {name}."
+            return "mean_vs_sum", sentence
     inverse = Ratio(1 / ratio.number, tuple((n, -p) for n, p in ratio.powers))
     if abs(ratio.number) < 1 and not ratio.powers:
-        return "factor", f"{_upper(where)} has the factor {desk.text(inverse.node)} too much."
+        has = "has" if count == 1 else "have"
+        return "factor", f"{_upper(where)} {has} the factor {desk.text(inverse.node)} too much."
     sign = " and the sign is wrong" if ratio.number < 0 else ""
     return "factor", f"The factor {text.removeprefix('-')} is missing in {where}{sign}."
 
@@ -121,17 +143,28 @@ def _left_permuted(desk: Desk) -> Finding | None:
     for order in list(itertools.permutations(range(len(desk.line.indices))))[1:]:
         line = desk.left_permuted(order)
         if desk.fits(desk.node, line):
-            assert line.indices is not None
-            left = f"{desk.line.name}[{', '.join(desk.text(i) for i in line.indices)}]"
+            left = _permuted_left(desk, order)
             sentence = f"The claim is the transpose of {subject(desk)}: what is written is {left}."
             return Finding("transpose", sentence, desk.node, left)
     return None
 
 
+def _permuted_left(desk: Desk, order: Sequence[int]) -> str:
+    """The left side that the right one belongs to: ``dW[k, j]`` for ``dW[j, k]``, ``D(y[j], x[i])`` likewise."""
+    indices = desk.line.indices
+    assert indices is not None
+    if desk.line.role != "jacobian":
+        return f"{desk.line.name}[{', '.join(desk.text(indices[i]) for i in order)}]"
+    names = {desk.text(indices[a]): desk.text(indices[b]) for a, b in enumerate(order)}
+    return desk.text(rename(desk.line.statement.left, names))
+
+
 def summed(desk: Desk) -> Finding | None:
     """The gradient is the claim summed over axes, or the claim is the gradient summed."""
-    if desk.claimed is None or desk.line.indices is not None:
+    if desk.claimed is None:
         return None
+    if desk.line.indices is not None:
+        return _summed_away(desk)
     rank = desk.claimed[0].ndim
     for axes in _subsets(rank):
         for name, reduce in (("sum", np.sum), ("mean", np.mean)):
@@ -143,6 +176,22 @@ def summed(desk: Desk) -> Finding | None:
                     sentence = f"The claim is {subject(desk)} before the {what} over {which}."
                     return Finding("missing_sum", sentence, corrected)
     return _oversummed(desk)
+
+
+def _summed_away(desk: Desk) -> Finding | None:
+    """In index form: the claim is the gradient summed over some of the indices on its left side."""
+    assert desk.line.indices is not None and desk.claimed is not None
+    names = [desk.text(i) for i in desk.line.indices]
+    pairs = list(zip(desk.claimed, desk.truths, strict=True))
+    if any(c.shape != t.shape for c, t in pairs):
+        return None
+    for axes in _subsets(len(names)):
+        for reduce, what in ((np.sum, "sum"), (np.mean, "mean")):
+            if all(close_floats(c, np.broadcast_to(reduce(t, axis=axes, keepdims=True), t.shape)) for c, t in pairs):
+                over = ", ".join(names[a] for a in axes)
+                words = f"The claim takes a {what} over {over} too many: {subject(desk)} has an entry for each {over}."
+                return Finding("extra_sum", words)
+    return None
 
 
 def _axes_node(desk: Desk, axes: tuple[int, ...], rank: int) -> tuple[syntax.Node, ...]:
@@ -164,6 +213,9 @@ def _oversummed(desk: Desk) -> Finding | None:
                 made = [reduce(t, axis=axes, keepdims=keep) for t in desk.truths]
                 if made[0].shape == desk.claimed[0].shape and all(map(close_floats, desk.claimed, made)):
                     which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
+                    if reduce is np.mean and not _takes(desk.node, "mean"):
+                        along = f"along {which}, where the gradient is the same all over"
+                        return Finding("shape", f"The claim has one entry {along}; nothing is broadcast to fit.")
                     what = "sum" if reduce is np.sum else "mean"
                     return Finding("extra_sum", f"The claim takes a {what} over {which} too many.")
     if rank == 2 and desk.claimed[0].ndim == 0 and all(
@@ -171,6 +223,14 @@ def _oversummed(desk: Desk) -> Finding | None:
     ):  # fmt: skip
         return Finding("extra_sum", f"The claim is the trace of {subject(desk)}, a scalar, not the gradient itself.")
     return None
+
+
+def _takes(node: syntax.Node, reduction: str) -> bool:
+    """Whether an expression takes a sum or a mean somewhere."""
+    return any(
+        (isinstance(n, syntax.Method) and n.name == reduction) or (isinstance(n, syntax.Binder) and n.op == reduction)
+        for n in node.walk()
+    )
 
 
 def _subsets(rank: int) -> Iterator[tuple[int, ...]]:
@@ -191,7 +251,7 @@ def reshaped(desk: Desk) -> Finding | None:
 
 def of_ones(desk: Desk) -> Finding | None:
     """The claim is the gradient for an upstream of ones."""
-    if desk.condition is None or desk.condition.kind != "ones":
+    if desk.condition is None or desk.condition.kind != "ones" or desk.condition.weak:
         return None
     sentence = f"The upstream {desk.condition.about} is missing: the claim holds for an upstream of ones only."
     return Finding("missing_upstream", sentence)
@@ -210,8 +270,8 @@ def without_cross_terms(desk: Desk) -> Finding | None:
             continue
         if desk.fits_truth(lambda bench, y=y: _diagonal(bench, y, x)):  # type: ignore[misc]
             sentence = (
-                f"Only the diagonal of the Jacobian of {y} is taken: each {y} depends on every {x}"
-                " of its row, and the cross terms are missing."
+                f"Only the diagonal of the Jacobian of {y} is taken: an entry of {y} depends on other entries of {x},"
+                " too, and their cross terms are missing."
             )
             return Finding("missing_cross_terms", sentence)
     return None
@@ -258,13 +318,9 @@ def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:
 
 def _nearest_first(desk: Desk) -> list[str]:
     """The tensors with a gradient: first those that depend on the claim's own, in the order of the forward."""
-    later = {desk.line.tensor}
-    for equation in desk.spec.equations:
-        if names_in(equation.right) & later:
-            later.add(equation.tensor)
     known = gradient_names(desk.spec)
     found = [n for n in desk.spec.shapes if n != desk.line.tensor and f"d{n}" in known]
-    return [n for n in found if n in later] + [n for n in found if n not in later]
+    return [n for n in found if n in desk.followers] + [n for n in found if n not in desk.followers]
 
 
 def other_gradient(desk: Desk) -> Finding | None:

@@ -58,6 +58,7 @@ class World:
         self.plain_inputs = inputs
         self.upstreams = upstreams
         self.constants = dict(spec.constants if constants is None else constants)
+        self.numbers = base
         self.base: Domain = Tape(base) if twice else base
         self.equations = spec.equations if equations is None else tuple(equations)
         real = {i.name for i in spec.inputs if i.is_real}
@@ -102,6 +103,20 @@ class World:
     def known(self) -> dict[str, np.ndarray]:
         """Everything that a claim may name: tensors and true gradients."""
         return {name: self.named(name) for name in gradient_names(self.spec)} | self.values
+
+    @cached_property
+    def twin(self) -> World:
+        """The same world, made so that gradients can be differentiated: slower, and seldom needed."""
+        return World(
+            self.spec, self.sizes, self.plain_inputs, self.upstreams, self.numbers,
+            constants=self.constants, twice=True, equations=self.equations,
+        )  # fmt: skip
+
+    def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
+        """The derivatives of each entry of a tensor of the forward by each entry of another."""
+        shape = self.values[numerator].shape
+        rows = [self.of_entry(numerator, at, denominator).flat for at in np.ndindex(*shape)]
+        return from_list([v for row in rows for v in row], shape + self.values[denominator].shape)
 
     def jacobian(self, numerator: np.ndarray, denominator: str) -> np.ndarray:
         """The derivatives of each number of an array by each entry of a tensor; needs a world made with ``twice``."""

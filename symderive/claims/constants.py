@@ -1,0 +1,159 @@
+"""Claims that hold only for the value that a spec gives a constant: a number stands in its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from symderive.claims.compare import shown
+from symderive.claims.conditions import promising
+from symderive.claims.points import Point
+from symderive.claims.reach import smooth
+from symderive.claims.result import Diagnosis
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+from symderive.spec.format import number_text
+
+if TYPE_CHECKING:
+    from symderive.claims.court import Court
+    from symderive.claims.trial import Ruling, Trial
+
+
+def _variable(spec: model.Spec, name: str) -> bool:
+    """Whether a constant may take other values: it stands in no shape, index position or condition on indices."""
+    if spec.constants[name].denominator == 1 and (not spec.text or name in _words_of_shapes(spec.text)):
+        return False
+    for equation in spec.equations:
+        for node in equation.right.walk():
+            positions: tuple[syntax.Node, ...] = ()
+            if isinstance(node, syntax.Access):
+                positions = node.indices
+            elif isinstance(node, syntax.Binder) and node.condition is not None:
+                positions = (node.condition,)
+            if any(isinstance(n, syntax.Name) and n.id == name for p in positions for n in p.walk()):
+                return False
+    return True
+
+
+def _words_of_shapes(text: str) -> set[str]:
+    """The words in the parts of a spec's file that hold shapes and ranges, where constants stand for integers."""
+    words: set[str] = set()
+    section = ""
+    for row in text.splitlines():
+        if top := re.match(r"(\w+)\s*:", row):
+            section = top.group(1)
+        if section in ("inputs", "indices"):
+            words.update(re.findall(r"\w+", row))
+    return words
+
+
+def _others(value: Fraction) -> Iterator[Fraction]:
+    """Other values of a constant: integers for an integer, of its sign and about its size."""
+    if value.denominator == 1:
+        yield from (value + 1, value + 2)
+    else:
+        yield from (value * Fraction(5, 4), value * Fraction(1, 2))
+
+
+def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
+    """A court and a point with other values of the constants; None where there are none."""
+    spec = trial.spec
+    values = {n: next(_others(v)) for n, v in spec.constants.items() if _variable(spec, n)}
+    if len(values) < len(spec.constants):
+        court = trial.court.varied({n: next(_others(v)) for n, v in spec.constants.items()})
+        if court is not None:
+            court.helpers = list(trial.court.helpers)
+            return court, court.few[0]
+    if not values:
+        return None
+    varied = replace(point, constants={**spec.constants, **values})
+    chooser = type(trial.court.points)(replace(spec, constants=varied.constants or {}))
+    return (trial.court, varied) if chooser.smooth(varied) else None
+
+
+def only_for_constant(trial: Trial) -> Ruling | None:
+    """The constant whose value in the spec a claim depends on, though it does not name it."""
+    for name, value in trial.spec.constants.items():
+        for other in _others(value):
+            constants = {**trial.spec.constants, name: other}
+            if _variable(trial.spec, name):
+                found = _at_constant(trial, constants)
+            else:
+                found = _at_other_shapes(trial, constants)
+            if found is not None:
+                text = f"{name} = {number_text(value)}"
+                sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
+                example = {**found, "constants": {name: shown(other)}}
+                return "conditional", Diagnosis("factor", sentence, text, example), ""
+    return None
+
+
+def _at_other_shapes(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping[str, Any] | None:
+    """How the claim fails where a constant, on which shapes or positions depend, has another value."""
+    court = trial.court.varied(constants)
+    if court is None:
+        return None
+    court.helpers = list(trial.court.helpers)
+    other = type(trial)(court, trial.line, trial.node)
+    for point in court.few:
+        try:
+            if promising(other, point):
+                continue
+            outcome = other.at(point)
+        except SymderiveError:
+            continue
+        if not outcome.holds:
+            return None if _printed_with_number(other, point) else other.counterexample(outcome)
+    return None
+
+
+def _printed_with_number(trial: Trial, point: Point) -> bool:
+    """Whether the derived formula, too, has a number for the constant, as index positions and shapes do.
+
+    What is printed can be pasted back, so a number is then as good as the name.
+    """
+    statement = trial.court.derived_elsewhere.statements.get(trial.line.name)
+    if statement is None:
+        return False
+    left = statement.left
+    indices = left.indices if isinstance(left, syntax.Access) else None
+    line = replace(trial.line, statement=statement, indices=indices)
+    return not type(trial)(trial.court, line, statement.right).at(point).holds
+
+
+def _at_constant(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping[str, Any] | None:
+    """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
+    points = _points_at(trial.court, constants)
+    if smooth(trial):
+        points = points[:FEW]  # what is smooth on both sides is equal everywhere or nowhere
+    for number, point in enumerate(points):
+        try:
+            if number and promising(trial, point, keep=True):
+                continue
+            outcome = trial.at(point)
+        except SymderiveError:
+            continue
+        if outcome.failed:
+            return trial.counterexample(outcome)
+    return None
+
+
+FEW = 3
+"""Points with another constant where all is smooth."""
+
+
+def _points_at(court: Court, constants: Mapping[str, Fraction]) -> list[Point]:
+    """The first point, and those on the sides of the kinks, with other constants: the same for every claim."""
+    key = "constants", *constants.values()
+    if key not in court.remembered:
+        points = court.points
+        varied = type(points)(replace(court.spec, constants=dict(constants)))
+        try:
+            candidates = [points.main[0], *(p for p in [*varied.main, *points.scouts] if p.note)]
+        except SymderiveError:
+            candidates = []
+        court.remembered[key] = [q for p in candidates if varied.smooth(q := replace(p, constants=constants))]
+    return court.remembered[key]

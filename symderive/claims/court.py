@@ -1,0 +1,181 @@
+"""The lines of one block of claims, one after the other: helpers are defined, claims are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from symderive.check.exact import EXACT
+from symderive.check.numbers import Domain
+from symderive.claims.bench import Bench
+from symderive.claims.derived import Derived
+from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
+from symderive.claims.points import Point, Points
+from symderive.claims.result import ClaimResult, Diagnosis, sentence
+from symderive.claims.trial import Trial
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+from symderive.spec.folding import fold
+from symderive.spec.resolve import with_constants
+
+if TYPE_CHECKING:
+    from symderive.algebra.program import Derivation
+
+
+class Court:
+    """The lines of one block of claims, judged one after the other."""
+
+    def __init__(
+        self,
+        spec: model.Spec,
+        statements: Sequence[syntax.Statement],
+        source: str,
+        derivation: Derivation | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.spec = spec
+        self.statements = tuple(statements)
+        self.source = source
+        self.seed = seed
+        self.lines = read_lines(spec, statements, source)
+        self.points = Points(spec, seed)
+        self.derived = self.derived_elsewhere = Derived(spec, derivation)
+        self.helpers: list[Line] = []
+        self.broken: dict[str, int] = {}
+        self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
+        self.remembered: dict[tuple[Any, ...], list[Point]] = {}
+        self._varied: dict[tuple[Fraction, ...], Court | None] = {}
+
+    def varied(self, constants: Mapping[str, Fraction]) -> Court | None:
+        """A court for the same spec with other constants; None where those make no sense."""
+        key = tuple(constants.values())
+        if key not in self._varied:
+            try:
+                spec = with_constants(self.spec, constants)
+                court = Court(spec, self.statements, self.source, None, self.seed)
+                court.derived_elsewhere = self.derived
+                self._varied[key] = court if court.few else None
+            except (SymderiveError, NotJudged, ValueError):
+                self._varied[key] = None
+        return self._varied[key]
+
+    @cached_property
+    def few(self) -> list[Point]:
+        """Points of different sizes, where the main ones would be more than is needed."""
+        points = self.points
+        return [points.point(s) for s in points.plan[:2] if points.chooser.valid(s)]  # type: ignore[arg-type]
+
+    # Benches
+
+    def bench(self, point: Point, base: Domain = EXACT) -> Bench:
+        """The bench at a point, with the helpers that are defined so far. Raises what a helper raises there."""
+        key = id(point), base.name
+        if key not in self._benches:
+            self._benches[key] = Bench(point.world(self.spec, base)), 0, point
+        bench, done, _ = self._benches[key]
+        for line in self.helpers[done:]:
+            bench.define(line)
+        self._benches[key] = bench, len(self.helpers), point
+        return bench
+
+    def new_bench(self, point: Point, base: Domain = EXACT) -> Bench:
+        """A bench that is not kept."""
+        bench = Bench(point.world(self.spec, base))
+        for line in self.helpers:
+            bench.define(line)
+        return bench
+
+    # Lines
+
+    def results(self) -> Iterator[ClaimResult]:
+        """One result for each side of each claim, and for each helper that is of no use."""
+        for number, line in enumerate(self.lines):
+            statement = self.statements[number]
+            if isinstance(line, ClaimError):
+                yield self.refused(statement, line)
+            elif line.role == "helper":
+                yield from self.helper(line, number)
+            else:
+                yield from self.claim(line)
+
+    def refused(self, statement: syntax.Statement, error: ClaimError) -> ClaimResult:
+        """A line whose left side means nothing."""
+        from symderive.spec.format import to_text
+
+        diagnosis = Diagnosis("unknown", sentence(error.message))
+        return ClaimResult(statement.span.line, to_text(statement), to_text(statement.left), "invalid", diagnosis)
+
+    def helper(self, line: Line, number: int) -> Iterator[ClaimResult]:
+        """Define a helper; say so if it cannot be, or is never used."""
+        later = [x for x in self.lines[number + 1 :] if isinstance(x, Line)]
+        if not any(line.name in x.mentions() or line.name == x.name for x in later):
+            diagnosis = Diagnosis("unknown", sentence(unused_helper(self.spec, line)))
+            yield ClaimResult(line.number, line.text, line.name, "invalid", diagnosis)
+            return
+        if fault := _numberless(line.statement.sides[0]):
+            self.broken[line.name] = line.number
+            yield ClaimResult(line.number, line.text, line.name, "invalid", Diagnosis("unknown", sentence(fault)))
+            return
+        try:
+            self.needs(line.statement.sides[0])
+            self.bench(self.points.main[0]).define(line)
+        except (NotJudged, *FAULTS) as reason:
+            self.broken[line.name] = line.number
+            yield ClaimResult(line.number, line.text, line.name, None, detail=sentence(str(reason)))
+            return
+        except ClaimError as error:
+            self.broken[line.name] = line.number
+            kind = "shape" if error.reason == "shape" else "unknown"
+            yield ClaimResult(line.number, line.text, line.name, "invalid", Diagnosis(kind, sentence(error.message)))
+            return
+        self.broken.pop(line.name, None)
+        self.helpers.append(line)
+        for count, side in enumerate(line.statement.sides[1:], 2):
+            yield self.side(line, side, count)
+
+    def claim(self, line: Line) -> Iterator[ClaimResult]:
+        """Judge every side of a claim."""
+        chain = len(line.statement.sides) > 1
+        for count, side in enumerate(line.statement.sides, 1):
+            yield self.side(line, side, count if chain else None)
+
+    def side(self, line: Line, node: syntax.Node, count: int | None) -> ClaimResult:
+        """Judge one side."""
+        result = ClaimResult(line.number, line.text, line.name, None, side=count)
+        try:
+            self.needs(node)
+            if fault := _numberless(node):
+                return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", sentence(fault)))
+            if repeated := self.circular(line, node):
+                return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", sentence(repeated)))
+            verdict, diagnosis, detail = Trial(self, line, node).verdict()
+        except NotJudged as reason:
+            return replace(result, detail=sentence(str(reason)))
+        except FAULTS as error:
+            return replace(result, detail=sentence(f"this cannot be judged: {error}"))
+        return replace(result, verdict=verdict, diagnosis=diagnosis, detail=detail)
+
+    def needs(self, node: syntax.Node) -> None:
+        """Raise if an expression needs a helper that could not be defined."""
+        for name in names_in(node):
+            if name in self.broken:
+                raise NotJudged(f"it uses {name}, which line {self.broken[name]} does not define")
+
+    def circular(self, line: Line, node: syntax.Node) -> str | None:
+        """Why a claim says nothing: its right side contains its left, by way of helpers, too."""
+        if line.role in ("jacobian", "helper") or line.name not in Trial(self, line, node).mentions():
+            return None
+        return f"the right side contains {line.name} itself, so the claim says nothing"
+
+
+def _numberless(node: syntax.Node) -> str:
+    """What is wrong with the numbers of an expression: it divides by zero, say; empty where nothing is."""
+    for inner in node.walk():
+        try:
+            fold(inner)
+        except ValueError as error:
+            return str(error)
+    return ""

@@ -1,0 +1,131 @@
+"""Changes of functions and of what they are applied to."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from symderive.claims.bench import free_names
+from symderive.claims.desk import Desk
+from symderive.claims.edit_tools import Edit, at, called, forward_functions, index_names, is_position
+from symderive.claims.trees import Place, binders_above, bound_in, number, places, put, rename, substitute, tensor_of
+from symderive.spec import model, syntax
+from symderive.spec.functions import FUNCTIONS, NORMALISERS
+
+
+def wrapped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A tensor where a function of it is meant that the forward has: ``z`` for ``exp(z)``."""
+    applied = forward_functions(desk)
+    for place, inner in places(node):
+        for call in applied.get(tensor_of(inner), ()):
+            if not is_position(node, place):
+                new = replace(call, arguments=(inner, *call.arguments[1:]))
+                yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
+def recomputed(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A function of something else than in the forward, which has a name for it: ``softmax(z, 1)`` for ``p``."""
+    named: dict[str, list[model.Equation]] = {}
+    for equation in desk.spec.equations:
+        if function := _function(equation.right):
+            named.setdefault(function, []).append(equation)
+    free = free_names(desk.line.indices or ())
+    for place, inner in places(node):
+        for equation in named.get(_function(inner), ()):
+            for new in _named(desk, equation, [*free, *binders_above(node, place)]):
+                right = desk.text(equation.right)
+                words = f"{desk.text(inner)} should be {desk.text(new)}, which is {right}."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _function(node: syntax.Node) -> str:
+    """The function that an expression applies last."""
+    if isinstance(node, syntax.Binder):
+        return node.op if node.op in NORMALISERS else ""
+    return called(node) if isinstance(node, syntax.Call) else ""
+
+
+def _named(desk: Desk, equation: model.Equation, scope: Sequence[str]) -> Iterator[syntax.Node]:
+    if desk.line.indices is None or not equation.indices:
+        yield syntax.Name(equation.tensor)
+        return
+    for chosen in itertools.permutations(scope, len(equation.indices)):
+        yield syntax.Access(equation.tensor, tuple(syntax.Name(i) for i in chosen))
+
+
+def arguments(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """The argument of a function as the forward has it, or another function of the same argument."""
+    forward = [
+        n for e in desk.spec.equations for n in e.right.walk() if isinstance(n, syntax.Call) and n.function in FUNCTIONS
+    ]
+    taken = set(free_names(desk.line.indices or ())) | bound_in(node)
+    for place, inner in at(node, syntax.Call):
+        assert isinstance(inner, syntax.Call)
+        if inner.function not in FUNCTIONS:
+            continue
+        for other in forward:
+            for argument in _fitted(desk, other.arguments[0], taken, node, place):
+                new = replace(inner, arguments=(argument, *inner.arguments[1:]))
+                words = f"The argument of {desk.text(inner)} should be {desk.text(argument)}."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _fitted(
+    desk: Desk, argument: syntax.Node, taken: set[str], root: syntax.Node, place: Place
+) -> Iterator[syntax.Node]:
+    """A part of the forward with its bound indices out of the way and its free ones among those at hand."""
+
+    if desk.line.indices is None:
+        return
+    spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in desk.benches[0].tensors)
+    names = {i: next(spare, i) for i in sorted(bound_in(argument)) if i in taken}
+    argument = rename(argument, names)
+    loose = [i for i in index_names(desk, argument) if i not in bound_in(argument) and i != syntax.BATCH]
+    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
+    for chosen in itertools.permutations(scope, len(loose)):
+        yield substitute(argument, {i: syntax.Name(c) for i, c in zip(loose, chosen, strict=True)})
+
+
+_SWAPS = {
+    "softmax": ("log_softmax", "exp"),
+    "log_softmax": ("softmax",),
+    "exp": ("softmax", "log"),
+    "log": ("exp",),
+    "sin": ("cos",),
+    "cos": ("sin",),
+    "sigmoid": ("tanh", "logsigmoid"),
+    "tanh": ("sigmoid",),
+    "sqrt": ("rsqrt", "square"),
+    "rsqrt": ("sqrt",),
+    "relu": ("sign", "abs"),
+    "abs": ("sign",),
+    "sign": ("abs",),
+}
+
+
+def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another function of the same argument, or none."""
+    free = free_names(desk.line.indices or ())
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binder) and inner.op in NORMALISERS:
+            for other in _SWAPS[inner.op]:
+                if other in NORMALISERS:
+                    words = f"{inner.op} should be {other}."
+                    yield Edit("wrong_operand", put(node, place, replace(inner, op=other)), words)
+        elif isinstance(inner, syntax.Call) and inner.arguments and inner.function in (*_SWAPS, *FUNCTIONS):
+            for new in _other_functions(inner, free, array=desk.line.indices is None):
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _other_functions(call: syntax.Call, free: Sequence[str], *, array: bool) -> Iterator[syntax.Node]:
+    for other in _SWAPS.get(call.function, ()):
+        if other in FUNCTIONS:
+            yield syntax.Call(other, call.arguments[:1])
+        elif array:
+            yield syntax.Call(other, (call.arguments[0], *(call.arguments[1:] or (number(-1),))))
+        else:
+            yield from (syntax.Binder(other, (i,), None, call.arguments[0]) for i in free)
+    if call.function in FUNCTIONS:
+        yield call.arguments[0]

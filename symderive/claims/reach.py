@@ -1,0 +1,160 @@
+"""Points out of the ordinary, where a claim may fail that holds at all others: larger sizes, other scales, ties.
+
+A claim that is smooth, of a smooth forward, holds everywhere if it holds around a point, so only its sizes are in
+question: ``(5 - N) / 6`` is ``1 / N`` where N is 2 or 3. One with branches may leave them far out, or at ties.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symderive.check.objects import objects
+from symderive.claims.points import SIDE, Point, Points
+from symderive.spec import model, syntax
+from symderive.spec.functions import FUNCTIONS
+
+if TYPE_CHECKING:
+    from symderive.claims.court import Court
+    from symderive.claims.trial import Trial
+
+MOST_WORK = 20_000
+"""Multiplications of a forward at larger sizes."""
+
+MOST_COMPARED = 200
+"""The largest number compared with an index or a size that sizes are chosen to reach past."""
+
+MOST_BEYOND = 12
+"""Points at such sizes."""
+
+LARGE = ((17, 19, 23, 29, 31, 37), (11, 13, 17, 19, 23, 29), (8, 11, 7, 13, 9, 12), (6, 7, 5, 8, 9, 10), (5, 4, 6, 7))
+"""Larger sizes, of which the first two that are cheap enough are taken."""
+
+SCALES = tuple(Fraction(10) ** (s * e) for e in (3, 6, 12, 25) for s in (1, -1))
+APART = (Fraction(10) ** 6, Fraction(1, 10**6))
+"""By how much all inputs are scaled, and one of them alone."""
+
+
+# Branches
+
+
+def branches(node: syntax.Node) -> bool:
+    """Whether what a node gives may be on one branch or another."""
+    match node:
+        case syntax.Call(function=name) | syntax.Method(name=name) | syntax.Binder(op=name):
+            return name in _CHOOSING or (name in FUNCTIONS and bool(FUNCTIONS[name].kinks))
+        case syntax.Binary(op="**", right=exponent):
+            return not (isinstance(exponent, syntax.Number) and exponent.value.denominator == 1)
+        case syntax.Binary(op=op):
+            return op in ("//", "%")
+    return isinstance(node, syntax.Compare | syntax.Logical)
+
+
+_CHOOSING = ("where", "max", "min", "amax", "amin", "clamp", "argmax", "argmin", "sqrt", "rsqrt")
+
+
+def smooth(trial: Trial) -> bool:
+    """Whether neither the forward nor a claim, with the helpers so far, has branches."""
+    if sum(p.note == SIDE for p in trial.court.points.main) > 1:
+        return False
+    sides = [trial.node, *(s for h in trial.court.helpers for s in h.statement.sides[:1])]
+    return not any(branches(n) for side in sides for n in side.walk())
+
+
+# Points
+
+
+def reaching(trial: Trial) -> Iterator[Point]:
+    """Points at which to look, if only in floats."""
+    yield from _kept(trial.court, "sizes", _larger)
+    yield from beyond(trial)
+    if not smooth(trial):
+        yield from _kept(trial.court, "scales", _scaled)
+
+
+def _kept(court: Court, key: str, make: Any) -> list[Point]:
+    """Points that are made once for all claims."""
+    if (key,) not in court.remembered:
+        court.remembered[key,] = [p for p in make(court.points) if court.points.smooth(p)]
+    return court.remembered[key,]
+
+
+def _larger(points: Points) -> Iterator[Point]:
+    names, chooser = points.chooser.names, points.chooser
+    if not names:
+        return
+    pools = itertools.chain.from_iterable((p[: len(names)], p[: len(names)][::-1]) for p in LARGE if len(p) >= len(names))
+    fitting = (dict(zip(names, pool, strict=True)) for pool in pools)
+    chosen = list(itertools.islice((s for s in fitting if _fits(points, s)), 2))
+    squares = (dict.fromkeys(names, n) for n in (7, 5, 4)) if len(names) > 1 else iter(())
+    chosen += list(itertools.islice((s for s in squares if _fits(points, s)), 1))
+    for sizes in chosen:
+        yield points.point({**points.plan[0], **sizes})
+
+
+def _fits(points: Points, sizes: Mapping[str, int], most: int = MOST_WORK) -> bool:
+    return points.chooser.valid(sizes) and points.chooser.work(sizes) <= most
+
+
+def beyond(trial: Trial) -> Iterator[Point]:
+    """Points at sizes at and past the numbers that a claim compares with or divides by, as the 5 of ``i == 5``."""
+    points = trial.court.points
+    numbers = sorted({
+        int(n.value)
+        for c in trial.node.walk() if _compares(c)
+        for n in c.walk() if isinstance(n, syntax.Number) and 1 < n.value <= MOST_COMPARED
+    })  # fmt: skip
+    names = points.chooser.names
+    found = 0
+    for number, size in itertools.product(numbers[-3:], (2, 0)):
+        for which in ((n,) for n in names) if len(names) > 1 else [()]:
+            sizes = {**points.plan[0], **dict.fromkeys(which or names, number + size)}
+            if found < MOST_BEYOND and _fits(points, sizes, 2 * MOST_WORK):  # type: ignore[arg-type]
+                found += 1
+                yield points.point(sizes)
+
+
+def _compares(node: syntax.Node) -> bool:
+    if isinstance(node, syntax.Binary):
+        return node.op in ("//", "%")
+    return isinstance(node, syntax.Compare) or (isinstance(node, syntax.Call) and node.function == "delta")
+
+
+def _scaled(points: Points) -> Iterator[Point]:
+    """The first point with its inputs, or its upstreams, at other scales, and at ties."""
+    first = points.main[0]
+    free = [i.name for i in points.spec.inputs if _unbounded(i)]
+    for factor in SCALES:
+        yield _with(first, {n: objects(first.inputs[n]) * factor for n in free})
+    for name, factor in itertools.product(free[:4] if len(free) > 1 else (), APART):
+        yield _with(first, {name: objects(first.inputs[name]) * factor})
+    for factor in (*APART, Fraction(10) ** 25):
+        upstreams = {n: objects(objects(a) * factor) for n, a in first.upstreams.items() if np.ndim(a)}
+        if upstreams:
+            yield replace(first, upstreams={**first.upstreams, **upstreams}, note="another scale")
+    yield from _tied(points, first)
+
+
+def _tied(points: Points, first: Point) -> Iterator[Point]:
+    """Entries that are all equal, and inputs of one shape that are."""
+    plain = [i for i in points.spec.inputs if i.is_real and not i.assume and not i.range]
+    values = {i.name: objects(first.inputs[i.name]) for i in plain if np.size(first.inputs[i.name])}
+    yield _with(first, {n: np.full(a.shape, a.flat[0], dtype=object) for n, a in values.items()})
+    by_shape: dict[tuple[int, ...], np.ndarray] = {}
+    yield _with(first, {n: by_shape.setdefault(a.shape, a) for n, a in values.items()})
+
+
+def _with(point: Point, inputs: Mapping[str, Any]) -> Point:
+    arrays = {n: objects(a) for n, a in inputs.items()}
+    return replace(point, inputs={**point.inputs, **arrays}, note="another scale")
+
+
+def _unbounded(tensor: model.Input) -> bool:
+    """Whether an input may be any number of its sign."""
+    allowed = {"positive", "nonnegative", "nonzero", "symmetric", "spd"}
+    return tensor.is_real and not tensor.range and not set(tensor.assume) - allowed

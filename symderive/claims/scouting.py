@@ -1,0 +1,62 @@
+"""Where a claim may fail that holds at the main points: far out, at zeros, past its own numbers, at its own borders.
+
+Floats say where to look, exact numbers decide.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from symderive.check.floats import FLOAT
+from symderive.claims.borders import straddling
+from symderive.claims.compare import FINE, finite
+from symderive.claims.lines import ClaimError
+from symderive.claims.outcome import Outcome
+from symderive.claims.points import Point
+from symderive.claims.reach import reaching
+from symderive.spec import syntax
+
+if TYPE_CHECKING:
+    from symderive.claims.trial import Trial
+
+def scouted(trial: Trial) -> Outcome | None:
+    """The first of many more points at which the claim fails."""
+    for point, close in _candidates(trial):
+        try:  # next to a border that the claim draws itself, a difference may be too small for floats
+            if not close and trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE):
+                continue
+        except ClaimError:
+            continue
+        outcome = trial.at(point)
+        if outcome.wrong is None and _singular(trial, outcome):
+            continue
+        if outcome.undefined is not None or outcome.wrong is not None:
+            return outcome
+    return None
+
+
+def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:
+    """The points, and whether each is next to a border of the claim."""
+    points = trial.court.points
+    yield from ((p, False) for p in itertools.chain(points.scouts, reaching(trial)))
+    yield from ((p, True) for p in straddling(trial) if points.smooth(p))
+
+
+def _singular(trial: Trial, outcome: Outcome) -> bool:
+    """Whether a claim has no value at all for want of an inverse, by which it writes the gradient of a determinant.
+
+    Formulas with an inverse are meant for matrices that have one.
+    """
+    if outcome.sides is None or not trial.court.points.inverts or not any(_inverts(n) for n in trial.node.walk()):
+        return False
+    return not any(finite(c) for c in outcome.sides.claimed.flat)
+
+
+def _inverts(node: syntax.Node) -> bool:
+    """Whether a node is the inverse of a matrix."""
+    match node:
+        case syntax.Binder(op=name) | syntax.Call(function=name) | syntax.Method(name=name):
+            return name in ("inv", "inverse")
+    return False

@@ -1,0 +1,124 @@
+"""One side of one claim before the court: where it fails decides the verdict, and the verdict asks why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from symderive.check.exact import EXACT
+from symderive.check.numbers import Domain
+from symderive.claims.compare import finite
+from symderive.claims.counterexample import counterexample
+from symderive.claims.lines import ClaimError, Line, NotJudged, names_in
+from symderive.claims.outcome import Outcome, compared, finer_domain
+from symderive.claims.points import Point
+from symderive.claims.result import Diagnosis, Verdict
+from symderive.claims.scouting import scouted
+from symderive.spec import syntax
+
+if TYPE_CHECKING:
+    from symderive.claims.court import Court
+
+Ruling = tuple[Verdict, Diagnosis | None, str]
+"""The verdict, why, and what there is to know besides."""
+
+
+class Trial:
+    """One side of one claim before the court."""
+
+    def __init__(self, court: Court, line: Line, node: syntax.Node) -> None:
+        self.court = court
+        self.spec = court.spec
+        self.line = line
+        self.node = node
+
+    def mentions(self) -> set[str]:
+        """The names in the side, and in the helpers that it uses."""
+        definitions = {h.name: h.mentions() for h in self.court.helpers}
+        seen: set[str] = set()
+        waiting = list(names_in(self.node))
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting.extend(definitions.get(name, ()))
+        return seen
+
+    # What happens at points
+
+    def at(self, point: Point, base: Domain = EXACT, *, keep: bool = True) -> Outcome:
+        """The side against the truth at one point."""
+        try:
+            bench = self.court.bench(point, base) if keep else self.court.new_bench(point, base)
+            sides = bench.sides(self.line, self.node)
+        except ClaimError as error:
+            return Outcome(point, None, error=error)
+        return compared(point, sides, lambda: self.court.new_bench(point, finer_domain()).sides(self.line, self.node))
+
+    def counterexample(self, outcome: Outcome) -> Mapping[str, Any]:
+        """The entry at which the claim fails."""
+        return counterexample(self.court.bench(outcome.point), self.line, self.node, outcome)
+
+    # Verdicts
+
+    def verdict(self) -> Ruling:
+        """The verdict, from the first failure that is found."""
+        outcomes, failed = self.tried()
+        if failed is not None:
+            if failed.error:
+                return self.invalid(failed)
+            return self.wrong(failed) if failed.failed else self.undefined(failed)
+        if dependent := self.constant():
+            return dependent
+        note = "where the forward has no derivative, nothing was decided" if any(o.open for o in outcomes) else ""
+        return "right", None, note
+
+    def is_right(self) -> bool:
+        """Whether the side is right, without asking why not."""
+        return self.tried()[1] is None and self.constant() is None
+
+    def tried(self) -> tuple[list[Outcome], Outcome | None]:
+        """The outcomes at all points, and the one that counts against the side: no value, a wrong one, none there.
+
+        Raises :class:`NotJudged` where the points decide nothing.
+        """
+        outcomes = [self.at(p) for p in self.court.points.main]
+        against = next((o for o in outcomes if o.error), None) or next((o for o in outcomes if o.failed), None)
+        if against is None and not sum(o.decided for o in outcomes):
+            raise NotJudged("the forward has no derivative at any point that was tried")
+        if against is None and (far := scouted(self)):
+            outcomes.append(far)
+            against = far if far.failed else None
+        return outcomes, against or next((o for o in outcomes if o.undefined is not None), None)
+
+    def constant(self) -> Ruling | None:
+        """Whether the claim holds only for the spec's value of a constant."""
+        from symderive.claims.constants import only_for_constant
+
+        return only_for_constant(self)
+
+    def undefined(self, outcome: Outcome) -> Ruling:
+        """A claim that has no value where the truth has one."""
+        from symderive.claims.conditions import without_zeros
+
+        points = [o for p in self.court.points.main if (o := self.at(p)).sides is not None]
+        if not any(finite(c) for o in points for c in o.sides.claimed.flat):  # type: ignore[union-attr]
+            sentence = "The claim has no value anywhere."
+            return "wrong", Diagnosis("unknown", sentence, None, self.counterexample(outcome)), ""
+        return without_zeros(self, outcome)
+
+    def wrong(self, outcome: Outcome) -> Ruling:
+        """A claim that differs: the condition under which it would hold, or what is wrong with it."""
+        from symderive.claims.conditions import find_condition
+        from symderive.claims.diagnose import explain
+
+        diagnosis = explain(self, outcome, find_condition(self, outcome.point))
+        return ("conditional" if diagnosis.condition else "wrong"), diagnosis, ""
+
+    def invalid(self, outcome: Outcome) -> Ruling:
+        """A claim that has no value of the right shape."""
+        from symderive.claims.conditions import find_size
+        from symderive.claims.diagnose import explain
+
+        diagnosis = explain(self, outcome, find_size(self))
+        return ("conditional" if diagnosis.condition else "invalid"), diagnosis, ""

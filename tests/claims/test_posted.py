@@ -1,0 +1,88 @@
+"""Derivations as people post them, mistakes and all: behind each claim stands what a strict reader would say of it.
+
+``# right``, ``# wrong: KIND | KIND``, ``# conditional: KIND; CONDITION``, ``# invalid: KIND``; one for each side of a
+chain. Several kinds are equally fair. What is offered as the right formula must be right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from symderive import spec as specs
+from symderive.claims import judge, judge_text
+
+POSTED = sorted((Path(__file__).parent / "posted").glob("*.yaml"))
+
+
+def expectations(path):
+    """The line of each claim that says what to expect, and that."""
+    rows = path.read_text(encoding="utf-8").partition("claims: |")
+    first = rows[0].count("\n") + 1
+    return {
+        first + number: row.rpartition("  # ")[2].split(", ")
+        for number, row in enumerate(rows[2].split("\n"))
+        if "  # " in row
+    }
+
+
+def told(result):
+    """A result in the words of the expectations."""
+    diagnosis = result.diagnosis
+    if diagnosis is None:
+        return result.verdict, "", ""
+    return result.verdict, diagnosis.kind, diagnosis.condition or ""
+
+
+def fits(result, expected):
+    verdict, _, rest = expected.partition(": ")
+    kinds, _, condition = rest.partition("; ")
+    found = told(result)
+    return found[0] == verdict and found[2] == condition and (not kinds or found[1] in kinds.split(" | "))
+
+
+@pytest.mark.parametrize("path", POSTED, ids=lambda p: p.stem)
+def test_posted_derivations(path):
+    spec = specs.load(path)
+    results = judge(spec)
+    expected = expectations(path)
+    by_line = {}
+    for result in results:
+        by_line.setdefault(result.line, []).append(result)
+    assert set(by_line) == set(expected)
+    wrong = [
+        (result.text, told(result), say)
+        for line, sides in by_line.items()
+        for result, say in zip(sides, expected[line], strict=True)
+        if not fits(result, say)
+    ]
+    assert not wrong
+    check_words(results)
+    check_corrections(spec, results)
+
+
+def check_words(results):
+    for result in results:
+        if result.diagnosis is not None:
+            assert result.diagnosis.sentence.endswith((".", "?"))
+            assert result.verdict != "wrong" or result.diagnosis.counterexample
+
+
+def check_corrections(spec, results):
+    """Each formula that is offered is right when it is pasted below the helpers of its claims."""
+    helpers = [s for s in spec.claims if s.span.line not in {r.line for r in results}]
+    bare = replace(spec, claims=(), bad_claims=())
+    source = spec.text.splitlines()
+    above = "\n".join(source[s.span.line - 1].strip().partition("  # ")[0] for s in helpers)
+    for text in dict.fromkeys(r.diagnosis.correction for r in results if r.diagnosis and r.diagnosis.correction):
+        last = judge_text(bare, f"{above}\n{text}")[-1]
+        assert last.ok, (text, str(last))
+
+
+def test_there_are_many_of_every_sort():
+    said = [one.partition(":")[0] for path in POSTED for sides in expectations(path).values() for one in sides]
+    assert len(POSTED) >= 40
+    assert min(said.count("right"), said.count("wrong")) > 100
+    assert min(said.count("conditional"), said.count("invalid")) > 20
