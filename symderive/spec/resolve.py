@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -69,11 +70,24 @@ def loads(text: str, name: str | None = None, path: str = "<spec>") -> Spec:
     return _Resolver(document, name).spec()
 
 
+def with_constants(spec: Spec, constants: Mapping[str, Fraction]) -> Spec:
+    """The same spec with other values of some constants, also where shapes depend on them. Raises as :func:`loads`."""
+    document = read_document(spec.text, spec.path)
+    return _Resolver(document, None, constants=constants).spec()
+
+
 class _Resolver:
     """Reads the sections of one document, in the order in which they depend on each other."""
 
-    def __init__(self, document: Document, stem: str | None, callers: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        document: Document,
+        stem: str | None,
+        callers: tuple[str, ...] = (),
+        constants: Mapping[str, Fraction] | None = None,
+    ) -> None:
         self.callers = callers
+        self.constants = constants or {}
         self.document = document
         self.stem = stem
         self.fields = document.fields(document.root, KEYS, "the spec")
@@ -88,7 +102,7 @@ class _Resolver:
         self.required()
         name = self.name()
         sizes, places = read_sizes(self.document, self.fields.get("sizes"), self.names)
-        constants = read_constants(self.document, self.fields.get("constants"), self.names)
+        constants = read_constants(self.document, self.fields.get("constants"), self.names) | dict(self.constants)
         reader = SizeReader(self.names, constants)
         inputs = read_inputs(self.document, self.fields["inputs"], reader)
         indices = read_indices(self.document, self.fields.get("indices"), self.names, reader)
