@@ -51,6 +51,9 @@ _STEMS = {
 }
 """What helpers are called, by function, by operation or by class."""
 
+_BARE = {"sum": "total", "all": "every", "any": "some", "abs": "magnitude", "round": "rounded"}
+"""Names that stand without that of a tensor, in place of Python's own functions."""
+
 
 @record
 class Group:
@@ -84,7 +87,7 @@ class Namer:
         if isinstance(node, p.Ref | p.Scalar):
             return self.unused(f"{getattr(node, 'name', 'number')}_view")
         first = next((c for c in p.children(node) if isinstance(c, p.Ref)), None)
-        name = f"{stem}_{first.name}" if first is not None and stem == key else stem
+        name = f"{stem}_{first.name}" if first is not None and stem == key else _BARE.get(stem, stem)
         return self.unused(name)
 
     def unused(self, name: str) -> str:
