@@ -28,7 +28,6 @@ from symderive.algebra.forward_mode import Tangents, tangent_inputs, tangent_nam
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access
-from symderive.algebra.normalisers import share_normalisers
 from symderive.algebra.program import Derivation, Equation, Program
 from symderive.algebra.saved import choose_saved
 from symderive.algebra.terms import tensors
@@ -136,8 +135,6 @@ def _pullback(spec: model.Spec, forward: Program, outputs: tuple[str, ...]) -> P
     story = inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)
     gradients = tuple(f"d{w}" for w in spec.wrt)
     backward = Program(f"{spec.name}_grad", (), tuple(story.equations), gradients, forward.sizes, forward.constants)
-    taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
-    forward, backward = share_normalisers(forward, backward, sweep.indices_of, taken)
     backward, saved = choose_saved(forward, backward, sweep.upstreams)
     return Pullback(forward, backward, sweep.upstreams, saved)
 
@@ -225,10 +222,8 @@ def _tangents_reading(spec: model.Spec, forward: Program, saved: tuple[str, ...]
     """
     letters = spec_letters(spec, forward)
     found = tangents(forward, spec.wrt, forward.outputs, letters)
-    names = Sweep(forward, spec.wrt, letters).indices_of
-    _, program = share_normalisers(forward, found.program, names, {*letters.taken, *forward.shapes})
-    inputs = tangent_inputs(program, forward, found.names, spec.wrt)
-    found = replace(found, program=replace(program, inputs=inputs))
+    inputs = tangent_inputs(found.program, forward, found.names, spec.wrt)
+    found = replace(found, program=replace(found.program, inputs=inputs))
     if {i.name for i in found.program.inputs} <= {*saved, *found.given}:
         return found
     whole = _pullback(spec, forward, tuple(o for o in forward.outputs if o in found.names))

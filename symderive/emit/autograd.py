@@ -15,9 +15,10 @@ from symderive.emit.autograd_forward import ForwardFunction
 from symderive.emit.autograd_kernels import STEP, assignment, docstring, head, target
 from symderive.emit.autograd_op import KernelSet, class_name, function_name
 from symderive.emit.autograd_parts import CAST, NESTED, WITHOUT_AUTOCAST, precision, verification
-from symderive.emit.module import AMBIGUOUS, cleaned, import_lines, names_line, signature
+from symderive.emit.module import AMBIGUOUS, cleaned, import_lines, names_line, needed, signature
 from symderive.emit.numbers import rational
 from symderive.emit.statements import WIDTH, wrapped
+from symderive.emit.torch_helpers import TORCH_HELPERS
 from symderive.spec import model
 from symderive.wording import listed
 
@@ -67,8 +68,10 @@ class AutogradModule:
 
     def text(self) -> str:
         """The whole module."""
+        functions = self.functions()
         sections = [
-            *self.functions(),
+            *needed("\n".join(functions), TORCH_HELPERS),
+            *functions,
             *self.helpers(),
             self.derivative.text(),
             *self.operators(),

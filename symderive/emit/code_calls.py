@@ -30,6 +30,7 @@ LEVELS: dict[str, int] = {
     **dict.fromkeys(("amax", "amin", "argmax", "argmin"), 85),
     "where": 80,
     "addcmul": 90,
+    "_scaled": _PRODUCT,
     "expm1": 90,
     "square": _POWER,
     "rsqrt": _POWER,
@@ -139,6 +140,11 @@ def _fused(gen: ExpressionCodegen, a: Arguments) -> str:
         sign = ast.Sub()
     product = ast.BinOp(left=a["tensor1"], op=ast.Mult(), right=a["tensor2"])
     return gen.visit(ast.BinOp(left=a["input"], op=sign, right=product))
+
+
+def _scaled(gen: ExpressionCodegen, a: Arguments) -> str:
+    """``_scaled(x, factor)`` is ``x * factor``."""
+    return gen.visit(ast.BinOp(left=a["input"], op=ast.Mult(), right=a["other"]))
 
 
 def _where(gen: ExpressionCodegen, a: Arguments) -> str:
@@ -290,6 +296,7 @@ CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     **dict.fromkeys(NUMBERS.values(), (("*numbers",), _extremum)),
     "where": (("condition", "input", "other"), _where),
     "addcmul": (("input", "tensor1", "tensor2", "value"), _fused),
+    "_scaled": (("input", "other"), _scaled),
     "clamp": (("input", "min", "max"), _clamp),
     "to": (("input", "dtype"), _same),
     **dict.fromkeys(("long", "bool", "contiguous", "clone"), (("input",), _same)),

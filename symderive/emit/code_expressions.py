@@ -11,6 +11,7 @@ from latexify.codegen import expression_codegen, expression_rules
 from symderive.emit.code_calls import CALLS, LEVELS, NUMBERS, Arguments, level_of
 from symderive.emit.latex_names import Notation, symbol
 from symderive.emit.latex_tex import brackets, cases, parentheses, with_foot
+from symderive.emit.torch_helpers import TORCH_HELPERS
 from symderive.errors import UnsupportedError
 
 MODULES = ("torch", "torch.linalg", "F", "math", "torch.nn.functional")
@@ -253,6 +254,8 @@ class ExpressionCodegen(expression_codegen.ExpressionCodegen):
         """The name of what is called, and the array whose method it is."""
         if isinstance(node.func, ast.Name) and node.func.id in NUMBERS:
             return NUMBERS[node.func.id], None
+        if isinstance(node.func, ast.Name) and node.func.id in TORCH_HELPERS:
+            return node.func.id, None
         if not isinstance(node.func, ast.Attribute):
             reject(node, "calls a function that is not known")
         inside = qualified(node.func.value) in MODULES

@@ -17,12 +17,13 @@ from symderive.algebra.unbuild import statement
 from symderive.emit.names import RESERVED, identifiers
 from symderive.emit.numbers import rational, shape_text
 from symderive.emit.numpy import NumpyPrinter
-from symderive.emit.numpy_helpers import HELPERS, needed
+from symderive.emit.numpy_helpers import HELPERS
 from symderive.emit.share import Namer
 from symderive.emit.sizes import SizeReader
 from symderive.emit.statements import WIDTH, Writer, wrapped
 from symderive.emit.tidy import tidy
 from symderive.emit.torch import TorchPrinter
+from symderive.emit.torch_helpers import TORCH_HELPERS
 from symderive.lower import lower, sizes
 from symderive.lower import plan as p
 from symderive.lower.shapes import BATCH_SIZE, ROWS, Shape
@@ -40,6 +41,9 @@ class Library(Protocol):
 
 
 LIBRARIES: dict[str, Library] = {"torch": TorchPrinter, "numpy": NumpyPrinter}
+
+DEFINITIONS: dict[str, Mapping[str, str]] = {"torch": TORCH_HELPERS, "numpy": HELPERS}
+"""What the code of a library may call that a module has to define."""
 
 IMPORTS = {
     "math": "import math",
@@ -118,8 +122,7 @@ def write_module(op: Op, library: str = "torch") -> str:
     """The module of an op as text."""
     pair = FunctionPair(op, LIBRARIES[library])
     functions = ["\n".join(pair.forward()), "\n".join(pair.backward())]
-    if library == "numpy":
-        functions = [*needed("\n".join(functions)), *functions]
+    functions = [*needed("\n".join(functions), DEFINITIONS[library]), *functions]
     body = "\n\n\n".join(("\n".join(pair.constants()), *functions))
     head = ["\n".join(_docstring(op))]
     if AMBIGUOUS & set(pair.names.values()):
@@ -237,6 +240,17 @@ class Body:
     def lines(self, also: Iterable[Symbol] = ()) -> list[str]:
         """The sizes, the statements; ``also`` are further sizes to define."""
         return [*self.reader.lines([*self.needed(), *also]), *self.printer.prologue(), *self.statements]
+
+
+def needed(code: str, definitions: Mapping[str, str]) -> list[str]:
+    """The definitions that ``code`` needs, in order."""
+    found: set[str] = set()
+    pending = [code]
+    while pending:
+        calls = {n.id for n in ast.walk(ast.parse(pending.pop())) if isinstance(n, ast.Name)} & definitions.keys()
+        pending += [definitions[name] for name in calls - found]
+        found |= calls
+    return [text.strip() for name, text in definitions.items() if name in found]
 
 
 def import_lines(code: str) -> list[str]:

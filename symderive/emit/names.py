@@ -10,6 +10,7 @@ RESERVED = frozenset(
         *keyword.kwlist,
         *("torch", "F", "np", "math", "special", "max", "min", "range", "tuple"),
         *("forward", "backward", "INPUTS", "OUTPUTS", "WRT", "ctx", "saved", "batch", "rows", "wide", "like"),
+        "_scaled",
     )
 )
 """Names that an emitted module uses for its own purposes."""

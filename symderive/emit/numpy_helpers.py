@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 _SCATTER_ADD = '''
 def scatter_add(into, axis, index, source):
     """Add ``source[.., i, ..]`` to ``into[.., index[.., i, ..], ..]``, i along ``axis``."""
@@ -107,14 +105,3 @@ HELPERS: dict[str, str] = {
     "conv_weight": _CONV_WEIGHT,
 }
 """Each by its name, after those that it calls."""
-
-
-def needed(code: str) -> list[str]:
-    """The definitions that ``code`` needs, in order."""
-    found: set[str] = set()
-    pending = [code]
-    while pending:
-        calls = {n.id for n in ast.walk(ast.parse(pending.pop())) if isinstance(n, ast.Name)} & HELPERS.keys()
-        pending += [HELPERS[name] for name in calls - found]
-        found |= calls
-    return [text.strip() for name, text in HELPERS.items() if name in found]

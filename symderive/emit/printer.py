@@ -231,6 +231,10 @@ class Printer:
         spelled = template(self.spelling(node.function, len(node.args)))
         return [a for n, a in enumerate(node.args) if spelled.uses(n) > 1 and not isinstance(a, p.Ref | p.Scalar)]
 
+    def whole(self, node: p.Node) -> list[p.Node]:
+        """The parts of ``node`` that it is one operation with, and which get no name of their own."""
+        return []
+
     def expand(self, node: p.Expand) -> Text:
         """``[:, None]``."""
         rank = node.rank

@@ -31,6 +31,9 @@ class Statements(Protocol):
     def repeats(self, node: p.Node) -> list[p.Node]:
         """The parts of ``node`` that need a name of their own."""
 
+    def whole(self, node: p.Node) -> list[p.Node]:
+        """The parts of ``node`` that it is one operation with."""
+
     def name(self, name: str) -> str:
         """The identifier of a tensor."""
 
@@ -91,14 +94,24 @@ class Writer:
         yield assign
 
     def _part(self, node: p.Node) -> p.Node | None:
-        """The part of a long expression to name: the longest that leaves at least a third of it."""
-        inner = [
-            c for c in p.walk(node) if c is not node and not is_trivial(c) and not isinstance(c, self.printer.alone)
-        ]
+        """The part of a long expression to name: the longest that leaves at least a third of it.
+
+        A name holds its array until the function ends, so that a small one which is long enough comes first.
+        """
+        nodes = list(p.walk(node))
+        kept = {node, *(w for n in nodes for w in self.printer.whole(n))}
+        inner = [c for c in nodes if c not in kept and not is_trivial(c) and not isinstance(c, self.printer.alone)]
         parts = {c: len(self.printer.write(c).text) for c in inner}
         whole = max(map(len, self.printer.statement("", node)))
         fitting = {c: size for c, size in parts.items() if 12 < size <= max(whole * 2 // 3, 12)}
-        return max(fitting, key=lambda c: fitting[c], default=None)
+        enough = whole - (WIDTH - self.indent) + len("product = product")
+        small = {c: size for c, size in fitting.items() if size > enough and _axes(c) < _axes(node)}
+        return max(small or fitting, key=lambda c: fitting[c], default=None)
+
+
+def _axes(node: p.Node) -> int:
+    """How many axes have an extent that is not 1."""
+    return sum(extent != 1 for extent in node.shape)
 
 
 def _replaced(node: p.Node, old: p.Node, new: p.Node) -> p.Node:

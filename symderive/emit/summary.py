@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from symderive.algebra.derive import spec_letters
 from symderive.algebra.program import Derivation
 from symderive.algebra.unbuild import resolved
 from symderive.emit.latex import statements_latex
 from symderive.emit.latex_names import Notation
-from symderive.spec.syntax import Access, Name, Statement
+from symderive.spec.syntax import Statement
 from symderive.spec.write import equation_statement
 
 
@@ -21,19 +19,7 @@ def summary(derivation: Derivation) -> tuple[str, str]:
 
 
 def gradient_statements(derivation: Derivation) -> list[Statement]:
-    """The gradients in index form, in the order in which they are computed, after what they name of the forward."""
+    """The gradients in index form, in the order in which they are computed."""
     letters = spec_letters(derivation.spec, derivation.forward)
     own = {gradient.tensor: gradient.index for gradient in derivation.gradients.values()}
-    given = [own.get(e.tensor) or equation_statement(resolved(e, letters)) for e in derivation.display.equations]
-    named = {name for statement in given for name in _names(statement)}
-    return [*(s for s in derivation.introduced if named & {*_names(s, left=True)}), *given]
-
-
-def _names(statement: Statement, left: bool = False) -> Iterator[str]:
-    """The tensors that a statement reads, or the one that it defines."""
-    for side in (statement.left,) if left else statement.sides:
-        for node in side.walk():
-            if isinstance(node, Access):
-                yield node.tensor
-            elif isinstance(node, Name):
-                yield node.id
+    return [own.get(e.tensor) or equation_statement(resolved(e, letters)) for e in derivation.display.equations]

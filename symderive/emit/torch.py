@@ -13,6 +13,7 @@ from typing import ClassVar
 from sympy import Expr, Rational, S
 
 from symderive.algebra.nodes import Mod
+from symderive.emit.memory import added_product, is_fresh, scaled
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, index, is_zero, method
 from symderive.lower import plan as p
@@ -50,9 +51,6 @@ _WITH_NUMBERS = {
 
 _POWERS = {Rational(1, 2): "torch.sqrt({0})", Rational(-1, 2): "torch.rsqrt({0})", S.NegativeOne: "1 / {0}"}
 """Exponents that have a function of their own."""
-
-_REUSABLE = ("add", "sub", "mul", "div", "neg")
-"""Functions whose fresh result autograd does not keep, so that it may be added to in place."""
 
 _CASTS = {"real": ".to({real}.dtype)", "integer": ".long()", "boolean": ".bool()"}
 
@@ -98,7 +96,7 @@ class TorchPrinter(Printer):
         if isinstance(node, p.ConvWeight):
             swapped, result = self._conv_weight(node, Text(name))
             return [f"{name} = {swapped.text}", f"{name} = {result.text}"]
-        if isinstance(node, p.IndexAdd | p.ScatterAdd) and node.base is not None and _is_fresh(node.base):
+        if isinstance(node, p.IndexAdd | p.ScatterAdd) and node.base is not None and is_fresh(node.base):
             operation, *arguments = self._accumulation(node)
             added = method(Text(name), f"{operation}_", *arguments)
             return [f"{name} = {self.write(node.base).text}", added.text]
@@ -160,20 +158,19 @@ class TorchPrinter(Printer):
             return fill(self.functions["where"], self.write(node.args[0]), first, self.write(node.args[2]))
         if node.function == "add" and (biased := self._biased(*node.args)):
             return biased
-        if node.function in ("add", "sub") and (fused := self._fused(node)):
-            return fused
+        if added := added_product(node):
+            pieces = (added[0], *added[1].args)
+            sign = "value=-1" if node.function == "sub" else ""
+            return call("torch.addcmul", *(self.write(a).text for a in pieces), sign)
+        if found := scaled(node):
+            return call("_scaled", *(self.write(a).text for a in found))
         return super().map(node)
 
-    def _fused(self, node: p.Map) -> Text | None:
-        """``a + b * c`` of whole matrices in one pass over memory."""
-        value, product = node.args
-        if node.function == "add" and not _is_product(product, node):
-            value, product = product, value
-        if not _is_product(product, node) or isinstance(value, p.Scalar) or value.kind != "real":
-            return None
-        sign = "value=-1" if node.function == "sub" else ""
-        pieces = (value, *product.args)  # type: ignore[attr-defined]
-        return call("torch.addcmul", *(self.write(a).text for a in pieces), sign)
+    def whole(self, node: p.Node) -> list[p.Node]:
+        """The parts of ``node`` that it is one operation with."""
+        if added := added_product(node):
+            return [added[1]]
+        return [found[0]] if (found := scaled(node)) else []
 
     def _biased(self, value: p.Node, bias: p.Node) -> Text | None:
         """A convolution plus one number a channel: that is the convolution's bias."""
@@ -280,7 +277,7 @@ class TorchPrinter(Printer):
         operation, *arguments = self._accumulation(node)
         if node.base is None:
             return method(self._zeros(node.source, node.shape), f"{operation}_", *arguments)
-        return method(self.write(node.base), f"{operation}_" if _is_fresh(node.base) else operation, *arguments)
+        return method(self.write(node.base), f"{operation}_" if is_fresh(node.base) else operation, *arguments)
 
     def _accumulation(self, node: p.IndexAdd | p.ScatterAdd) -> list[str]:
         """The method that adds ``source`` in place, and its arguments."""
@@ -435,23 +432,7 @@ def merged(node: p.IndexAdd) -> p.Node:
     return p.Reshape(p.IndexAdd(node.source, into, indices, base), node.shape)
 
 
-def _is_fresh(node: p.Node) -> bool:
-    """Whether ``node`` makes a tensor that nothing else holds, not even autograd."""
-    return isinstance(node, p.Map) and node.function in _REUSABLE
-
-
 def _dropped(node: p.Node, axes: Sequence[int]) -> p.Node:
     """``node`` without ``axes``, whose extents are 1."""
     items = [p.At(S.Zero) if n - node.rank in axes else None for n in range(node.rank)]
     return p.Slice(node, tuple(items))
-
-
-def _is_product(node: p.Node, whole: p.Node) -> bool:
-    """Whether a node is a product of two real tensors, as large as the matrix that it goes into."""
-    if not isinstance(node, p.Map) or node.function != "mul" or len(whole.shape) < 2 or node.shape != whole.shape:
-        return False
-    return all(a.shape and a.kind == "real" and not _is_quotient(a) for a in node.args)
-
-
-def _is_quotient(node: p.Node) -> bool:
-    return isinstance(node, p.Map) and node.function in ("pow", "div", "neg")

@@ -140,13 +140,6 @@ forward: |
 """
 
 
-def test_a_normaliser_is_computed_once():
-    text = op("{z: [N, K], t: {shape: [N], index: K}}", ["L = mean[n](logsumexp[k](z[n, k]) - z[n, t[n]])"])
-    derivation = derive(loads(text, name="op"))
-    assert derivation.saved == ("t", "logp")
-    assert [e.tensor for e in derivation.forward.equations] == ["logp", "L"]
-
-
 def test_a_division_by_what_can_underflow_is_never_made():
     derivation = derive(loads(op("{x: [N, K]}", ["y[n, k] = softmax[k](x[n, k])"]), name="op"))
     from symderive.emit.gradient_spec import gradient_spec

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from symderive.emit.module import LIBRARIES, Body, import_lines
+from symderive.emit.module import DEFINITIONS, LIBRARIES, Body, import_lines, needed
 from symderive.emit.names import identifiers
-from symderive.emit.numpy_helpers import needed
 from symderive.lower import plan as p
 from symderive.lower import sizes as plan_sizes
 from symderive.lower.shapes import BATCH_SIZE, has_batch, plain
@@ -30,7 +29,7 @@ def function_text(plan: p.Plan, library: str) -> str:
     lines = [*body.lines(), f"return {', '.join(names[o] for o in plan.outputs)},"]
     head = f"def f({', '.join(names[r.name] for r in plan.inputs)}):"
     code = "\n".join([head, *(f"    {line}" for line in lines)])
-    extra = needed(code) if library == "numpy" else []
+    extra = needed(code, DEFINITIONS[library])
     return "\n".join([*import_lines("\n".join([*extra, code])), *extra, code, ""])
 
 

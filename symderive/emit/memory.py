@@ -1,0 +1,58 @@
+"""What eager code does about memory: two passes over an array made one, and a temporary written over.
+
+In eager PyTorch an operation on whole arrays costs what it reads and writes, and a new array costs more than that: its
+pages are new to the process. So ``a + b * c`` is one operation, and what nothing else holds is written over.
+"""
+
+from __future__ import annotations
+
+from symderive.lower import plan as p
+
+_UNKEPT = ("add", "sub", "mul", "div", "neg")
+"""Functions whose result autograd does not keep, so that it may be added to in place."""
+
+
+def is_fresh(node: p.Node) -> bool:
+    """Whether ``node`` makes a tensor that nothing else holds, not even autograd."""
+    return isinstance(node, p.Map) and node.function in _UNKEPT
+
+
+def added_product(node: p.Node) -> tuple[p.Node, p.Map] | None:
+    """The parts of ``a + b * c`` or ``a - b * c`` where all are arrays and the product is as large as the sum."""
+    if not isinstance(node, p.Map) or node.function not in ("add", "sub"):
+        return None
+    value, product = node.args
+    if node.function == "add" and not _is_product(product, node):
+        value, product = product, value
+    if not isinstance(product, p.Map) or not _is_product(product, node):
+        return None
+    return None if isinstance(value, p.Scalar) or value.kind != "real" else (value, product)
+
+
+def _is_product(node: p.Node, whole: p.Node) -> bool:
+    """Whether a node is a product of two real tensors, as large as the matrix that it goes into."""
+    if not isinstance(node, p.Map) or node.function != "mul" or len(whole.shape) < 2 or node.shape != whole.shape:
+        return False
+    return all(a.shape and a.kind == "real" and not _is_quotient(a) for a in node.args)
+
+
+def _is_quotient(node: p.Node) -> bool:
+    return isinstance(node, p.Map) and node.function in ("pow", "div", "neg")
+
+
+def scaled(node: p.Node) -> tuple[p.Normalise, p.Node] | None:
+    """A softmax and its factor, where that is smaller: the product may be written over the softmax."""
+    if not isinstance(node, p.Map) or node.function != "mul" or len(node.shape) < 2:
+        return None
+    for array, factor in (node.args, node.args[::-1]):
+        if isinstance(array, p.Normalise) and array.shape == node.shape and _is_smaller(factor, array):
+            return array, factor
+    return None
+
+
+def _is_smaller(factor: p.Node, array: p.Node) -> bool:
+    """Whether a factor is an array of real numbers that broadcasting has to repeat."""
+    while isinstance(factor, p.BroadcastTo | p.Expand):
+        factor = factor.value
+    small = len(factor.shape) < len(array.shape) or 1 in factor.shape
+    return small and factor.kind == "real" and p.constant(factor) is None
