@@ -8,7 +8,8 @@ raises :class:`~symderive.check.grid_numbers.Unsupported`, and whoever asked goe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -71,8 +72,8 @@ class Grid:
         """The value of an expression. Raises :class:`Unsupported`."""
         if not self.parameters and (found := integers(self, node)) is not None:
             return self.numbers.array(found)
-        rule = _BY_TYPE.get(type(node))
-        return self.array_scalar(node) if rule is None else rule(self, node)
+        rule: Callable[[Any], Value] = getattr(self, _BY_TYPE.get(type(node), "array_scalar"))
+        return rule(node)
 
     def constant(self, number: Any) -> np.ndarray:
         """A number with as many axes as all values."""
@@ -94,6 +95,21 @@ class Grid:
         """The integers that an index position takes."""
         found = None if self.parameters else integers(self, node)
         return self.plain(node).astype(np.int64) if found is None else found
+
+    # What one that looks on may do
+
+    @contextmanager
+    def only(self, condition: np.ndarray | None) -> Iterator[None]:
+        """Inside, something is computed that counts only where a condition holds."""
+        yield
+
+    @contextmanager
+    def along_list(self, at: tuple[np.ndarray, ...], shape: Sequence[int], column: Sequence[int]) -> Iterator[None]:
+        """Inside, the places ``at`` in an array of that shape stand in a list along one axis."""
+        yield
+
+    def among(self, node: syntax.Binder, values: np.ndarray, condition: np.ndarray | None) -> None:
+        """The extremum of values over indices is taken."""
 
     # Leaves
 
@@ -227,12 +243,19 @@ class Grid:
         """``not a``."""
         return self.numbers.array(~self.truth(node.operand))
 
+    def binder(self, node: syntax.Binder) -> Value:
+        """A reduction or a normaliser."""
+        from symderive.check.grid_binders import binder
+
+        return binder(self, node)
+
     # Calls
 
     def call(self, node: syntax.Call) -> Value:
         """A structural call by its own rule, an element-wise function by its code or its definition."""
         if node.function in _CALLS:
-            return _CALLS[node.function](self, node)
+            structural: Callable[[syntax.Call], Value] = getattr(self, _CALLS[node.function])
+            return structural(node)
         if node.function not in FUNCTIONS or node.keywords:
             return self.array_scalar(node)
         row = FUNCTIONS[node.function]
@@ -297,34 +320,29 @@ class Grid:
         return self.math.stop(self.value(node.arguments[0]))
 
 
-def _binder(grid: Grid, node: syntax.Binder) -> Value:
-    from symderive.check.grid_binders import binder
-
-    return binder(grid, node)
-
-
-_CALLS: dict[str, Callable[[Grid, syntax.Call], Value]] = {
-    "pad": Grid.pad,
-    "where": Grid.where,
-    "max": Grid.extremum,
-    "min": Grid.extremum,
-    "clamp": Grid.clamp,
-    "delta": Grid.delta,
-    "stop": Grid.stop,
-    TAG: Grid.tag,
+_CALLS = {
+    "pad": "pad",
+    "where": "where",
+    "max": "extremum",
+    "min": "extremum",
+    "clamp": "clamp",
+    "delta": "delta",
+    "stop": "stop",
+    TAG: "tag",
 }
 
-_BY_TYPE: dict[type[syntax.Node], Callable[[Grid, Any], Value]] = {
-    syntax.Number: Grid.number,
-    syntax.Name: Grid.name,
-    syntax.Batch: Grid.batch,
-    syntax.Access: Grid.access,
-    syntax.Unary: Grid.unary,
-    syntax.Binary: Grid.binary,
-    syntax.Compare: Grid.comparison,
-    syntax.Logical: Grid.logical,
-    syntax.Not: Grid.negation,
-    syntax.Call: Grid.call,
-    syntax.Binder: _binder,
-    syntax.Subscript: Grid.subscript,
+_BY_TYPE: dict[type[syntax.Node], str] = {
+    syntax.Number: "number",
+    syntax.Name: "name",
+    syntax.Batch: "batch",
+    syntax.Access: "access",
+    syntax.Unary: "unary",
+    syntax.Binary: "binary",
+    syntax.Compare: "comparison",
+    syntax.Logical: "logical",
+    syntax.Not: "negation",
+    syntax.Call: "call",
+    syntax.Binder: "binder",
+    syntax.Subscript: "subscript",
 }
+"""The method that computes each type of node, and each structural call."""

@@ -38,7 +38,8 @@ def _axes(grid: Grid, node: syntax.Binder) -> list[int]:
 
 def _body(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside: object = None) -> Value:
     """The body over all values of the bound indices, another number where the condition does not hold."""
-    value = grid.value(node.body)
+    with grid.only(condition):
+        value = grid.value(node.body)
     shape = list(np.broadcast_shapes(grid.math.plain(value).shape, () if condition is None else condition.shape))
     for index in node.indices:
         shape[grid.axes[index]] = grid.ranges[index]
@@ -71,7 +72,8 @@ def _sum_of_few(grid: Grid, node: syntax.Binder, condition: np.ndarray, used: se
     try:
         grid.index.update({i: at[grid.axes[i]].reshape(column) for i in indices})
         grid.listed |= set(indices)
-        value = grid.value(node.body)
+        with grid.along_list(at, shape, column):
+            value = grid.value(node.body)
     finally:
         grid.index, grid.listed = before
     full = list(grid.math.plain(value).shape)
@@ -126,7 +128,9 @@ def _extremum(op: str) -> Callable[[Grid, syntax.Binder, np.ndarray | None], Val
     def reduce(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
         none = grid.numbers.inf if op == "<" else -grid.numbers.inf
         result: Value = None
-        for value in _slices(grid, node, _body(grid, node, condition, none)):
+        body = _body(grid, node, condition, none)
+        grid.among(node, grid.math.plain(body), condition)
+        for value in _slices(grid, node, body):
             result = value if result is None else grid.pick(op, result, value)
         return grid.constant(none) if result is None else result
 
@@ -154,6 +158,7 @@ def _arg(op: str) -> Callable[[Grid, syntax.Binder, np.ndarray | None], Value]:
         body = grid.math.plain(_body(grid, node, None))
         if grid.numbers.is_nan(body).any():
             raise Unsupported
+        grid.among(node, body, None)
         best: np.ndarray | None = None
         place = np.zeros((1,) * grid.rank, dtype=np.int64)
         for position, value in enumerate(_slices(grid, node, body)):

@@ -85,12 +85,10 @@ class Watch:
 
     def function(self, name: str, span: Span, code: Callable[..., Value]) -> Callable[..., Value]:
         """The code of an element-wise function, which records its argument where the function is not smooth."""
-        measures = [_MEASURES.get(k, _argument) for k in FUNCTIONS[name].kinks]
-        site = self.site(name, span) if measures else None
-        if name in _POLES:
-            site, measures = self.site("pole", span), [_POLES[name]]
-        if site is None:
+        kind, measures = measures_of(name)
+        if not measures:
             return code
+        site = self.site(kind, span)
 
         def call(*arguments: Value) -> Value:
             x = self.domain.plain(arguments[0])
@@ -125,6 +123,15 @@ _POLES: dict[str, Callable[[float], tuple[int, float]]] = {
     "acos": lambda x: _argument(1 - abs(x)),
     "tan": lambda x: _argument(math.cos(x)),
 }
+
+
+def measures_of(name: str) -> tuple[str, list[Callable[[float], tuple[int, float]]]]:
+    """Of a function the kind of its kinks, and what gives an argument's side and distance; nothing of a smooth one."""
+    if name in _POLES:
+        return "pole", [_POLES[name]]
+    if name not in FUNCTIONS:
+        return name, []
+    return name, [_MEASURES.get(k, _argument) for k in FUNCTIONS[name].kinks]
 
 
 def nearest(kinks: Sequence[Kink]) -> float:

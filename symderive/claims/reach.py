@@ -85,10 +85,12 @@ def _kept(court: Court, key: str, make: Any) -> list[Point]:
 
 
 def _larger(points: Points) -> Iterator[Point]:
-    names, chooser = points.chooser.names, points.chooser
+    names = points.chooser.names
     if not names:
         return
-    pools = itertools.chain.from_iterable((p[: len(names)], p[: len(names)][::-1]) for p in LARGE if len(p) >= len(names))
+    pools = itertools.chain.from_iterable(
+        (p[: len(names)], p[: len(names)][::-1]) for p in LARGE if len(p) >= len(names)
+    )
     fitting = (dict(zip(names, pool, strict=True)) for pool in pools)
     chosen = list(itertools.islice((s for s in fitting if _fits(points, s)), 2))
     squares = (dict.fromkeys(names, n) for n in (7, 5, 4)) if len(names) > 1 else iter(())

@@ -16,7 +16,6 @@ from symderive.claims.court import Court
 from symderive.claims.derived import Derived
 from symderive.claims.lines import ClaimError, read_lines
 from symderive.claims.trees import tensor_of
-from symderive.claims.world import is_jacobian
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 from symderive.spec.claims import parse_lines
@@ -116,10 +115,9 @@ def mutated(spec, most, seed=0):
 
 def _value(court, lines):
     """What the last of some lines is worth at one point, in floats."""
-    court.twice = any(is_jacobian(n) for n in lines[-1].walk())
     try:
         point, claims = court.points.main[0], read_lines(court.spec, lines, "")
-        bench = court.new_bench(point, FLOAT) if court.twice or len(lines) > 1 else court.bench(point, FLOAT)
+        bench = court.new_bench(point, FLOAT) if len(lines) > 1 else court.bench(point, FLOAT)
         for line in claims[:-1]:
             bench.define(line)
         return bench.sides(claims[-1], claims[-1].statement.right).claimed.astype(float)

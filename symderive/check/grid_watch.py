@@ -1,0 +1,217 @@
+"""The kinks that a forward passes at a point, found over whole arrays: what :mod:`symderive.check.kinks` records.
+
+Of each place of the text it gives the nearest argument on each side, which is all that those who ask look at. As there,
+what a branch that is not taken passes does not count, and neither do integers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symderive.check.floats import FLOAT
+from symderive.check.grid import Grid
+from symderive.check.grid_math import GridMath, Value
+from symderive.check.grid_numbers import Unsupported, numbers_over
+from symderive.check.grid_whole import is_whole
+from symderive.check.kinks import Kink, measures_of
+from symderive.check.oracle import batch_extents, extent_of
+from symderive.errors import Span
+from symderive.spec import model, syntax
+
+Sizes = Mapping[str, "int | tuple[int, ...]"]
+
+
+class WatchedGrid(Grid):
+    """A grid that records kinks. ``active`` says where, of all that is computed, the forward passes."""
+
+    def __init__(
+        self, *arguments: Any, kinks: list[Kink], sites: Iterator[int], whole: set[str], mixed: set[str]
+    ) -> None:
+        super().__init__(*arguments)
+        self.kinks = kinks
+        self.sites = sites
+        self.whole_tensors = whole
+        self.mixed_tensors = mixed
+        self.active: np.ndarray | None = None
+
+    # Records
+
+    def add(self, kind: str, span: Span, sides: np.ndarray, distances: np.ndarray) -> None:
+        """Record one place: of each side the argument that comes nearest."""
+        site = next(self.sites)
+        sides, distances, active = np.broadcast_arrays(sides, distances, True if self.active is None else self.active)
+        counts = active & ~np.isnan(distances)
+        for side in np.unique(sides[counts]):
+            nearest = float(np.min(distances[counts & (sides == side)]))
+            self.kinks.append(Kink(site, kind, span, int(side), nearest))
+
+    def between(self, kind: str, span: Span, nodes: Sequence[syntax.Node | None], a: Value, b: Value) -> None:
+        """Record how far apart two numbers are; two integers have no kinks."""
+        if all(n is None or is_whole(self, n) for n in nodes):
+            next(self.sites)
+            return
+        difference = np.where(a == b, 0.0, a - b)
+        self.add(kind, span, np.sign(np.nan_to_num(difference)), np.abs(difference))
+
+    @contextmanager
+    def only(self, condition: np.ndarray | None) -> Iterator[None]:
+        """Inside, what is passed counts only where a condition holds, too."""
+        before = self.active
+        if condition is not None:
+            self.active = condition if before is None else before & condition
+        yield
+        self.active = before
+
+    @contextmanager
+    def along_list(self, at: tuple[np.ndarray, ...], shape: Sequence[int], column: Sequence[int]) -> Iterator[None]:
+        """Inside, what counts is what stood at the places of the list."""
+        before = self.active
+        if before is not None:
+            self.active = np.broadcast_to(before, tuple(shape))[at].reshape(tuple(column))
+        yield
+        self.active = before
+
+    # What has kinks
+
+    def binary(self, node: syntax.Binary) -> Value:
+        """A denominator, or the base of a root, near 0 is a pole."""
+        if node.op not in ("/", "**"):
+            return super().binary(node)
+        a, b = self.value(node.left), self.value(node.right)
+        if node.op == "/":
+            self.between("pole", node.span, (node.right,), b, self.constant(0))
+        else:
+            with self.only((b != np.floor(b)) | (b < 0)):
+                self.between("pole", node.span, (node.left,), a, self.constant(0))
+        return self.sized(self.math.div if node.op == "/" else self.math.power, a, b)
+
+    def comparison(self, node: syntax.Compare) -> Value:
+        """The border of each comparison that is come to."""
+        values = [self.plain(o) for o in node.operands]
+        pairs = list(zip(node.ops, zip(node.operands, node.operands[1:], strict=False), strict=False))
+        result = np.ones((1,) * self.rank, dtype=bool)
+        for number, (op, nodes) in enumerate(pairs):
+            a, b = values[number], values[number + 1]
+            with self.only(result if number else None):
+                self.between("compare", node.span, nodes, a, b)
+            result = result & self.numbers.compare(op, a, b)
+        return self.numbers.array(result)
+
+    def logical(self, node: syntax.Logical) -> Value:
+        """Operands after one that decides are not come to."""
+        result = self.truth(node.operands[0])
+        for operand in node.operands[1:]:
+            with self.only(result if node.op == "and" else ~result):
+                other = self.truth(operand)
+            result = result & other if node.op == "and" else result | other
+        return self.numbers.array(result)
+
+    def where(self, node: syntax.Call) -> Value:
+        """Only the branch taken is passed."""
+        condition, a, b = node.arguments
+        truth = self.truth(condition)
+        with self.only(truth):
+            first = self.value(a)
+        with self.only(~truth):
+            second = self.value(b)
+        return self.math.choose(truth, first, second)
+
+    def extremum(self, node: syntax.Call) -> Value:
+        """A tie of two numbers."""
+        if len(node.arguments) != 2:
+            raise Unsupported
+        a, b = map(self.value, node.arguments)
+        self.between(node.function, node.span, node.arguments, a, b)
+        return self.pick(">" if node.function == "max" else "<", a, b)
+
+    def clamp(self, node: syntax.Call) -> Value:
+        """Both ends."""
+        x, low, high = map(self.value, node.arguments)
+        for limit, value in ((1, low), (2, high)):
+            self.between("clamp", node.span, (node.arguments[0], node.arguments[limit]), x, value)
+        return self.pick("<", self.pick(">", x, low), high)
+
+    def call(self, node: syntax.Call) -> Value:
+        """The zeros of what a function that has a kink there is applied to, and the poles of others."""
+        kind, measures = measures_of(node.function)
+        if measures and node.arguments and not is_whole(self, node.arguments[0]):
+            x = self.plain(node.arguments[0])
+            for measure in measures:
+                found = np.frompyfunc(measure, 1, 2)(x)
+                self.add(kind, node.span, np.asarray(found[0], dtype=int), np.asarray(found[1], dtype=float))
+        return super().call(node)
+
+    def among(self, node: syntax.Binder, values: np.ndarray, condition: np.ndarray | None) -> None:
+        """Where an extremum over indices stands, and by how much it leads."""
+        axes = tuple(self.axes[i] for i in node.indices)
+        if is_whole(self, node.body):
+            next(self.sites)
+            return
+        largest = node.op in ("max", "argmax")
+        rows = np.moveaxis(values, axes, range(-len(axes), 0))
+        rest = rows.shape[: rows.ndim - len(axes)]
+        rows = rows.reshape(*rest, -1)
+        if rows.shape[-1] < 2:
+            next(self.sites)
+            return
+        rows = rows if largest else -rows
+        order = np.sort(rows, axis=-1)
+        with np.errstate(all="ignore"):
+            gap = np.where(np.isfinite(order[..., -1]), order[..., -1] - order[..., -2], math.nan)
+        kept = [1 if a in axes else n for a, n in enumerate(values.shape)]
+        gap = np.where(np.isinf(gap), math.nan, gap)
+        self.add(f"{node.op}[]", node.span, np.argmax(rows, axis=-1).reshape(kept), gap.reshape(kept))
+
+
+def passed(
+    spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray], constants: Mapping[str, Fraction]
+) -> tuple[list[Kink], bool]:
+    """The kinks and poles at a point, in floats, and whether the outputs are finite. Raises :class:`Unsupported`."""
+    numbers = numbers_over(FLOAT)
+    tensors = {name: numbers.array(a) for name, a in point.items()}
+    whole = {i.name for i in spec.inputs if not i.is_real}
+    scalars: dict[str, Any] = {**constants, **{n: v for n, v in sizes.items() if isinstance(v, int)}}
+    batch = len(batch_extents(sizes))
+
+    def read(name: str, rank: int) -> np.ndarray:
+        array = tensors[name]
+        if array.ndim != rank and name in point:
+            array = array.reshape(math.prod(array.shape[:batch]), *array.shape[batch:])
+        if array.ndim != rank:
+            raise Unsupported
+        return array
+
+    kinks: list[Kink] = []
+    mixed: set[str] = set()
+    sites = itertools.count()
+    with np.errstate(all="ignore"):
+        for equation in _needed(spec):
+            ranges = {i: extent_of(r, sizes) for i, r in equation.ranges.items()}
+            ordered = {i: ranges[i] for i in equation.indices} | ranges
+            grid = WatchedGrid(
+                GridMath(numbers), ordered, read, scalars, kinks=kinks, sites=sites, whole=whole, mixed=mixed
+            )
+            tensors[equation.tensor] = grid.evaluate(equation.right, equation.indices)
+            try:
+                if is_whole(grid, equation.right):
+                    whole.add(equation.tensor)
+            except Unsupported:
+                mixed.add(equation.tensor)
+    return kinks, all(bool(np.isfinite(tensors[name]).all()) for name in spec.outputs)
+
+
+def _needed(spec: model.Spec) -> list[model.Equation]:
+    """The equations that the outputs depend on, in order."""
+    wanted = set(spec.outputs)
+    for equation in reversed(spec.equations):
+        if equation.tensor in wanted:
+            wanted |= {n.tensor for n in equation.right.walk() if isinstance(n, syntax.Access)}
+            wanted |= {n.id for n in equation.right.walk() if isinstance(n, syntax.Name)}
+    return [e for e in spec.equations if e.tensor in wanted]
