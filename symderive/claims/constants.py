@@ -15,6 +15,7 @@ from symderive.claims.reach import smooth
 from symderive.claims.result import Diagnosis
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
+from symderive.spec.claims import parse_lines
 from symderive.spec.format import number_text
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def only_for_constant(trial: Trial) -> Ruling | None:
             if _variable(trial.spec, name):
                 found = _at_constant(trial, constants)
             else:
-                found = _at_other_shapes(trial, constants)
+                found = _at_other_shapes(trial, constants, value)
             if found is not None:
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
@@ -91,7 +92,7 @@ def only_for_constant(trial: Trial) -> Ruling | None:
     return None
 
 
-def _at_other_shapes(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping[str, Any] | None:
+def _at_other_shapes(trial: Trial, constants: Mapping[str, Fraction], value: Fraction) -> Mapping[str, Any] | None:
     """How the claim fails where a constant, on which shapes or positions depend, has another value."""
     court = trial.court.varied(constants)
     if court is None:
@@ -106,22 +107,30 @@ def _at_other_shapes(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping
         except SymderiveError:
             continue
         if not outcome.holds:
-            return None if _printed_with_number(other, point) else other.counterexample(outcome)
+            return None if _printed_with_number(other, point, value) else other.counterexample(outcome)
     return None
 
 
-def _printed_with_number(trial: Trial, point: Point) -> bool:
+def _printed_with_number(trial: Trial, point: Point, value: Fraction) -> bool:
     """Whether the derived formula, too, has a number for the constant, as index positions and shapes do.
 
     What is printed can be pasted back, so a number is then as good as the name.
     """
-    statement = trial.court.derived_elsewhere.statements.get(trial.line.name)
+    derived = trial.court.derived_elsewhere
+    if trial.line.indices is None and value in _numbers(derived.arrays.get(trial.line.name, "")):
+        return True
+    statement = derived.statements.get(trial.line.name)
     if statement is None:
         return False
     left = statement.left
     indices = left.indices if isinstance(left, syntax.Access) else None
     line = replace(trial.line, statement=statement, indices=indices)
     return not type(trial)(trial.court, line, statement.right).at(point).holds
+
+
+def _numbers(text: str) -> set[Fraction]:
+    """The numbers in some lines of array form."""
+    return {n.value for line in parse_lines(text)[0] for n in line.walk() if isinstance(n, syntax.Number)}
 
 
 def _at_constant(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping[str, Any] | None:
