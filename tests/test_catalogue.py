@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -107,3 +110,22 @@ def test_every_gradient_is_derived(name):
 def test_the_array_form_is_the_textbooks(name, tensor):
     lines = dict(line.split(" = ", 1) for line in derivation(name).array_lines())
     assert lines[tensor] == TEXTBOOK[name][tensor]
+
+
+DERIVE = "import symderive, sys; [print(symderive.derive(n).markdown()) for n in sys.argv[1:]]"
+
+
+def test_what_is_printed_does_not_depend_on_the_hashes_of_a_process():
+    """Sets are ordered by hashes, which differ from process to process."""
+    names = ("skip_gram", "batch_norm", "conv2d_grouped")
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", DERIVE, *names],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "3")
+    }
+    assert len(shown) == 1

@@ -77,8 +77,9 @@ def by_appearance(body: Expr, bound: Iterable[Index], order: Mapping[str, int]) 
     for factor in fraction(factors(body), order)[0]:
         for node in sympy.preorder_traversal(factor):
             if isinstance(node, Access):
-                for index in (i for place in node.indices for i in place.atoms(Index)):
-                    met.setdefault(index, len(met))
+                for part in (part for place in node.indices for part in sympy.preorder_traversal(place)):
+                    if isinstance(part, Index):
+                        met.setdefault(part, len(met))
     return tuple(sorted(bound, key=lambda i: met.get(i, len(met))))
 
 
