@@ -87,14 +87,22 @@ def _own(spec: model.Spec) -> Spec:
     return Spec(**{f.name: getattr(spec, f.name) for f in fields(model.Spec)})
 
 
-def derive(spec: model.Spec | str | PathLike[str], *, wrt: tuple[str, ...] | None = None, order: int = 1) -> Derivation:
+def derive(
+    spec: model.Spec | str | PathLike[str],
+    *,
+    wrt: tuple[str, ...] | None = None,
+    order: int = 1,
+    inline: bool = False,
+) -> Derivation:
     """The gradients of a spec with respect to ``wrt``, by default the spec's own.
 
-    Order 2 derives the spec of the gradients once more: a Hessian times the vector that is its upstream.
+    Order 2 derives the spec of the gradients once more: a Hessian times the vector that is its upstream. Gradients go
+    through a call of another spec by its own rule; ``inline`` writes the calls out, and derives all of it anew.
     """
     from symderive.algebra.derive import derive as differentiate
 
     spec = spec if isinstance(spec, model.Spec) else load(spec)
+    spec = spec.expanded if inline else spec
     derivation = Derivation(differentiate(spec if wrt is None else with_wrt(spec, wrt)))
     for _ in range(order - 1):
         derivation = Derivation(differentiate(loads(derivation.spec_text)))

@@ -91,18 +91,22 @@ def constant_symbol(name: str, value: Rational) -> Symbol:
 
 def build_program(spec: model.Spec) -> Program:
     """The spec's forward equations over the index algebra."""
-    constants = {name: Rational(value.numerator, value.denominator) for name, value in spec.constants.items()}
+    constants = _constants(spec)
+    equations = tuple(built_equation(e, spec) for e in spec.equations)
+    return Program(spec.name, spec.inputs, equations, spec.outputs, spec.sizes, constants)
+
+
+def _constants(spec: model.Spec) -> dict[str, Rational]:
+    return {name: Rational(value.numerator, value.denominator) for name, value in spec.constants.items()}
+
+
+def built_equation(equation: model.Equation, spec: model.Spec) -> Equation:
+    """An equation over the tensors, sizes and constants of a spec."""
+    constants = _constants(spec)
     names: dict[str, Expr] = {name: size(name) for name in spec.sizes if name != syntax.BATCH}
     names |= {name: constant_symbol(name, value) for name, value in constants.items()}
     names |= {"pi": sympy.pi, "inf": oo}
     numbers = {name: int(value) for name, value in constants.items() if value.is_integer}
-    equations = tuple(_equation(e, names, numbers, spec) for e in spec.equations)
-    return Program(spec.name, spec.inputs, equations, spec.outputs, spec.sizes, constants)
-
-
-def _equation(
-    equation: model.Equation, names: Mapping[str, Expr], numbers: Mapping[str, int], spec: model.Spec
-) -> Equation:
     scope = Scope(names, equation.ranges, numbers, spec.shapes, spec.location)
     indices = tuple(scope.index(i) for i in equation.indices)
     return Equation(equation.tensor, indices, build(equation.right, scope))

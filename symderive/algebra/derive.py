@@ -8,12 +8,14 @@ they explain are put into the equations that use them.
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 
 from sympy import Add, Expr, S
 
 from symderive.algebra.adjoint import Occurrence, occurrences
 from symderive.algebra.build import build_program
+from symderive.algebra.calls import Called, calls_with_rules, in_words_of_caller
 from symderive.algebra.deltas import collapsed, solve
 from symderive.algebra.forward import prune, stable_program
 from symderive.algebra.inline import inline_adjoints
@@ -23,8 +25,8 @@ from symderive.algebra.program import Derivation, Equation, Gradient, Program, S
 from symderive.algebra.readable import with_batch_count
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.saved import choose_saved, with_inputs
-from symderive.algebra.simplify import simplify
-from symderive.algebra.steps import Story, gradient_steps
+from symderive.algebra.simplify import Trail, simplify
+from symderive.algebra.steps import Received, Story, gradient_steps
 from symderive.algebra.terms import tensors
 from symderive.algebra.unbuild import statement
 from symderive.record import record
@@ -33,12 +35,8 @@ from symderive.spec import model, syntax
 
 def derive(spec: model.Spec) -> Derivation:
     """The gradients of a spec's outputs with respect to each of its ``wrt``, with the steps that lead to them."""
-    built = build_program(spec)
-    forward = stable_program(built)
-    letters = spec_letters(spec, forward)
-    sweep = Sweep(forward, spec.wrt, letters)
-    story = sweep.run()
-    story = inline_adjoints(story, sweep.knowledge, spec.wrt)
+    sweep, story = swept(spec)
+    built, forward, letters = sweep.built, sweep.forward, sweep.letters
     backward = Program(
         f"{spec.name}_grad",
         (),
@@ -55,6 +53,12 @@ def derive(spec: model.Spec) -> Derivation:
     gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}
     forward = prune(forward, {*forward.outputs, *saved})
     return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling, built)
+
+
+def swept(spec: model.Spec) -> tuple[SpecSweep, Story]:
+    """The adjoints of a spec, those put into their users that are better read there."""
+    sweep = SpecSweep(spec)
+    return sweep, inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)
 
 
 def spec_letters(spec: model.Spec, program: Program) -> Letters:
@@ -94,10 +98,10 @@ class Sweep:
         self.knowledge = (plain, *([solved] if solved.solves else []), *([named] if named.solves_named else []))
         self.needed = self._needed()
         self.upstreams = tuple(f"d{o}" for o in forward.outputs)
-        self.contributions: dict[str, list[tuple[Equation, Occurrence, Expr]]] = {t: [] for t in self.needed}
+        self.contributions: dict[str, list[Received]] = {t: [] for t in self.needed}
         self.axes: dict[str, tuple[Index, ...]] = {}
         own = forward.shapes
-        self.shapes = own | {f"d{t}": s for t, s in own.items()} | {f"d{t}_total": s for t, s in own.items()}
+        self.shapes = own | {f"d{t}{end}": s for t, s in own.items() for end in ("", "_total", "_upstream")}
 
     def _needed(self) -> set[str]:
         """Tensors on a way from an input to be differentiated to an output."""
@@ -137,14 +141,14 @@ class Sweep:
         """The adjoint equations, from the outputs to the inputs."""
         story = Story()
         for equation in reversed(self.forward.equations):
-            if equation.tensor not in self.needed:
+            if equation.tensor not in self.needed or self.through_call(equation, story):
                 continue
             self._finish(equation.tensor, story)
             adjoint = Access(self.adjoint_of(equation.tensor), *equation.indices)
             for occurrence in occurrences(equation, adjoint)[1]:
                 if occurrence.tensor in self.needed:
                     raw = self.contribution(occurrence)
-                    self.contributions[occurrence.tensor].append((equation, occurrence, raw))
+                    self.contributions[occurrence.tensor].append(Received(equation, raw, occurrence))
         for name in self.wrt:
             self._finish(name, story)
         return story
@@ -158,19 +162,92 @@ class Sweep:
             body = delta * body
         return Sum.over(body, [i for i in (*occurrence.summed, *solution.digits) if i not in solution.values])
 
-    def _finish(self, tensor: str, story: Story) -> None:
+    def through_call(self, equation: Equation, story: Story) -> bool:
+        """Whether the equation is part of a call, whose own rule gives the adjoints."""
+        return False
+
+    def _finish(self, tensor: str, story: Story, name: str = "") -> None:
         """The adjoint of one tensor is complete: state its equation."""
         received = self.contributions.get(tensor, [])
         is_output = tensor in self.forward.outputs
         if is_output and not received:
             return
         place = self.indices_of(tensor)
-        parts = [raw for _, _, raw in received]
+        parts = [r.raw for r in received]
         if is_output:
             parts.append(Access(f"d{tensor}", *place))
-        name = self.adjoint_of(tensor)
+        name = name or self.adjoint_of(tensor)
         trail = simplify(Add(*parts), self.knowledge)
         story.add(Equation(name, place, trail.expression), tensor, received, trail)
+
+
+class SpecSweep(Sweep):
+    """The sweep of a spec, which goes through the calls of other specs by their own rules."""
+
+    def __init__(self, spec: model.Spec) -> None:
+        self.spec = spec
+        self.built = build_program(spec)
+        forward = stable_program(self.built)
+        super().__init__(forward, spec.wrt, spec_letters(spec, forward))
+        calls = calls_with_rules(spec, self.built, forward)
+        self.calls = {tensor: called for called in calls for tensor in called.tensors}
+        self.done: set[int] = set()
+        self.upstream: dict[str, str] = {}
+
+    def adjoint_of(self, tensor: str) -> str:
+        """The name of the adjoint that the equation or the call defining the tensor receives."""
+        return self.upstream.get(tensor) or super().adjoint_of(tensor)
+
+    def through_call(self, equation: Equation, story: Story) -> bool:
+        """``d<argument>`` by the rule of what is called, with the caller's adjoints for its upstreams."""
+        called = self.calls.get(equation.tensor)
+        if called is None:
+            return False
+        if id(called) not in self.done:
+            self.done.add(id(called))
+            self._through(called, story)
+        return True
+
+    def _through(self, called: Called, story: Story) -> None:
+        names, zero = self._names(called, story)
+        inputs = {f"d{i}": a for i, a in called.call.inputs.items() if i in called.rule.spec.wrt and a in self.needed}
+        own = {e.tensor: e for e in self.forward.equations}
+        given = [own[t] for o, t in called.call.outputs.items() if names[f"d{o}"] not in zero]
+        kind = called.call.spec.name
+        for name, made in in_words_of_caller(called, names, zero, {*inputs}, self.spec):
+            if name in inputs:
+                argument = inputs[name]
+                raw = made.right.xreplace(dict(zip(made.indices, self.indices_of(argument), strict=True)))
+                for n, output in enumerate(given):
+                    self.contributions[argument].append(Received(output, S.Zero if n else raw, call=kind))
+            elif made.right is not S.Zero:
+                tensor = called.call.names.get(name.removesuffix("_total").removeprefix("d"), name)
+                first = [Received(output, S.Zero if n else made.right, call=kind) for n, output in enumerate(given)]
+                story.add(made, tensor, first, Trail(made.right))
+
+    def _names(self, called: Called, story: Story) -> tuple[dict[str, str], set[str]]:
+        """The caller's names for the tensors of the rule, and those among them that are 0."""
+        call, zero = called.call, set[str]()
+        names = dict(call.names) | {f"d{t}": f"d{n}" for t, n in call.names.items()}
+        for output, tensor in call.outputs.items():
+            received, is_output = self.contributions.get(tensor, []), tensor in self.forward.outputs
+            name = super().adjoint_of(tensor)
+            if output in called.rule.totals:
+                names[f"d{output}_total"] = f"d{tensor}_total" if is_output else f"d{tensor}"
+                name = f"d{tensor}_upstream" if received or not is_output else f"d{tensor}"
+            if not received and not is_output:
+                zero.add(name)
+            else:
+                self._finish(tensor, story, name)
+            names[f"d{output}"] = self.upstream[tensor] = name
+        for equation in called.rule.equations:
+            if equation.tensor not in names:
+                names[equation.tensor] = self._new_name(f"{call.spec.name}_{equation.tensor}", story)
+        return names, zero
+
+    def _new_name(self, wanted: str, story: Story) -> str:
+        candidates = (wanted, *(f"{wanted}_{n}" for n in itertools.count(2)))
+        return next(c for c in candidates if c not in self.forward.shapes and c not in story.told)
 
 
 def _upstream_of_loss(forward: Program, upstreams: tuple[str, ...]) -> dict[Expr, Expr]:

@@ -139,6 +139,11 @@ class Derivation:
     telling: Telling = field(repr=False)
     built: Program = field(repr=False)
 
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """Every tensor that the gradients read."""
+        return frozenset(t for g in self.gradients.values() for t in g.saves)
+
     def as_written(self, program: Program) -> dict[str, syntax.Statement]:
         """The equations of a program that are the spec's own, in the words of the spec."""
         built = {e.tensor: e.right for e in self.built.equations}

@@ -17,16 +17,30 @@ from symderive.algebra.program import Equation, Step
 from symderive.algebra.simplify import Change, Trail
 from symderive.algebra.terms import tensors
 from symderive.algebra.unbuild import Writer, statement
+from symderive.record import record
 from symderive.spec.syntax import Access, Binary, Binder, Call, Name, Node, Number, Statement
 from symderive.wording import listed
 
 if TYPE_CHECKING:
     from symderive.algebra.derive import Sweep
 
-Received = tuple[Equation, Occurrence, Expr]
+
+@record
+class Received:
+    """What a tensor receives from one place where ``user`` reads it, or from a call whose output ``user`` defines.
+
+    ``raw`` is the contribution; ``call`` names the called spec, whose own rule gave it.
+    """
+
+    user: Equation
+    raw: Expr
+    occurrence: Occurrence | None = None
+    call: str = ""
+
 
 RULES = {
     "chain_rule": "chain rule: every entry of {users} that reads {tensor} hands on its upstream gradient",
+    "call_rule": "{call} is derived already: its own rule is used, with the upstream {upstreams}",
     "local_partial": "local partial derivatives: reading {tensor} at its own indices gives Kronecker deltas",
     "delta": "each delta leaves one term of its sum and renames the index",
     "upstream": "the upstream gradient that the caller gives is added",
@@ -127,12 +141,15 @@ def _steps(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Ex
         final = statement(equation, letters)
         yield Step("zero", RULES["zero"].format(tensor=tensor), final, final)
         return
-    users = list(dict.fromkeys(e.tensor for e, _, _ in record.received))
+    users = list(dict.fromkeys(r.user.tensor for r in record.received))
     chain = _chain_rule(record, sweep, letters, one)
     partial = _with_deltas(record, sweep, letters, one)
-    collapsed = statement(replace(equation, right=Add(*(raw for _, _, raw in record.received)).xreplace(one)), letters)
+    collapsed = statement(replace(equation, right=Add(*(r.raw for r in record.received)).xreplace(one)), letters)
     yield Step("chain_rule", RULES["chain_rule"].format(users=listed(users), tensor=tensor), chain, chain)
-    yield Step("local_partial", RULES["local_partial"].format(tensor=tensor), chain, partial)
+    ways = {"call_rule": _call_rule(record, sweep)} if any(r.call for r in record.received) else {}
+    if any(r.occurrence for r in record.received):
+        ways["local_partial"] = RULES["local_partial"].format(tensor=tensor)
+    yield Step(next(iter(ways)), "; ".join(ways.values()), chain, partial)
     if partial != collapsed:
         yield Step("delta", RULES["delta"], partial, collapsed)
     previous = collapsed
@@ -143,11 +160,23 @@ def _steps(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Ex
             previous = after
 
 
+def _call_rule(record: Record, sweep: Sweep) -> str:
+    """Which rules were used, and what stands for the upstreams in them."""
+    users: dict[str, list[str]] = {r.call: [] for r in record.received if r.call}
+    for received in record.received:
+        if received.call:
+            users[received.call].append(sweep.adjoint_of(received.user.tensor))
+    texts = [
+        RULES["call_rule"].format(call=call, upstreams=listed(list(dict.fromkeys(u)))) for call, u in users.items()
+    ]
+    return "; ".join(texts)
+
+
 def _chain_rule(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Expr]) -> Statement:
     """``dW[j, k] = sum[i, m](dy[i, m] * D(y[i, m], W[j, k]))``; batch axes that both have are not summed over."""
     own = {i.name: i.extent for i in record.equation.indices}
     total: Node | None = None
-    for user in {e.tensor: e for e, _, _ in record.received}.values():
+    for user in {r.user.tensor: r.user for r in record.received}.values():
         used = dict(own)
         names, bound = [], []
         for index in user.indices:
@@ -184,7 +213,11 @@ def _place(name: str) -> Node:
 def _with_deltas(record: Record, sweep: Sweep, letters: Letters, one: Mapping[Expr, Expr]) -> Statement:
     """The local partial derivatives written out, deltas and all."""
     parts = []
-    for _, occurrence, _ in record.received:
+    for received in record.received:
+        occurrence = received.occurrence
+        if occurrence is None:
+            parts.append(received.raw)
+            continue
         places = list(zip(record.equation.indices, occurrence.positions, strict=True))
         batch = {f: p for p, f in places if p.is_batch}  # the same batch entry on both sides: no delta is needed
         term = Mul(occurrence.adjoint.xreplace(batch), *(Eq(p, f) for p, f in places if f not in batch))

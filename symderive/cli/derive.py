@@ -37,7 +37,10 @@ Examples:
 @options.out("standard output")
 @click.option("--no-check", is_flag=True, help="Leave out the claims and the numerical verification after the text.")
 @click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2 derives the gradient again.")
-def command(*, spec: str, wrt: tuple[str, ...], form: str, out: Path | None, no_check: bool, order: int) -> int:
+@click.option("--inline", is_flag=True, help="Write out the calls of other specs, and derive all of it anew.")
+def command(
+    *, spec: str, wrt: tuple[str, ...], form: str, out: Path | None, no_check: bool, order: int, inline: bool
+) -> int:
     """Derive the gradients of SPEC.
 
     SPEC is a file, or the name of a spec in the catalogue. The text shows every step, the index form, the array form
@@ -45,7 +48,7 @@ def command(*, spec: str, wrt: tuple[str, ...], form: str, out: Path | None, no_
     """
     from symderive import api
 
-    derivation = api.derive(api.load(spec), wrt=wrt or None, order=order)
+    derivation = api.derive(api.load(spec), wrt=wrt or None, order=order, inline=inline)
     if form != "text":
         options.deliver(api.FORMATS[form](derivation), out)
         return 0

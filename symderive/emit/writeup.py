@@ -14,6 +14,7 @@ from symderive.emit.latex_lines import measure
 from symderive.emit.latex_names import Notation
 from symderive.errors import UnsupportedError
 from symderive.record import record
+from symderive.spec.write import forward_statements, inner_equations
 
 ArrayForms = Mapping[str, str | None]
 """The array form of each gradient by the name of its input: lines of text, or None where it has none."""
@@ -119,8 +120,11 @@ def _forward(derivation: Derivation, notation: Notation) -> Iterator[Block]:
     constants = [rf"{notation.text(name)} = {_constant(derivation, name)}" for name in spec.constants]
     if constants:
         yield Formula(_gathered(constants))
-    for equation in spec.equations:
-        yield Formula(equation_latex(equation, notation))
+    for statement in forward_statements(spec):
+        yield Formula(statement_latex(statement, notation))
+    for equation in inner_equations(spec):
+        if equation.tensor in derivation.read:
+            yield Formula(equation_latex(equation, notation))
     constrained = [given for given in spec.inputs if given.assume and given.name in spec.wrt]
     for given in constrained:
         yield Prose(

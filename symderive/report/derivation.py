@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from symderive.api import Derivation, Gradient
 from symderive.report.document import Block, Code, Formula, Heading, Prose, StepLine, Table
 from symderive.spec import model
 from symderive.spec.format import to_text
 from symderive.spec.size_text import shape_text
-from symderive.spec.write import equation_statement
+from symderive.spec.write import equation_statement, forward_statements, inner_equations
 from symderive.wording import listed
 
 
 def mathematics(derivation: Derivation) -> Iterator[Block]:
     """Everything about a derivation that needs no torch, in the order in which it is read."""
-    yield from forward_blocks(derivation.spec)
+    yield from forward_blocks(derivation.spec, derivation.core.read)
     yield from step_blocks(derivation)
     yield from gradient_blocks(derivation)
     yield from code_blocks(derivation)
 
 
-def forward_blocks(spec: model.Spec) -> Iterator[Block]:
-    """What is differentiated, and where it is from."""
+def forward_blocks(spec: model.Spec, read: Collection[str] = ()) -> Iterator[Block]:
+    """What is differentiated, and where it is from; of what calls compute inside, what is ``read`` elsewhere."""
     yield Heading(f"{spec.name}: {spec.title}" if spec.title else spec.name, 1)
     if spec.source:
         yield Prose(f"Source: {spec.source}")
@@ -30,8 +30,11 @@ def forward_blocks(spec: model.Spec) -> Iterator[Block]:
         yield Prose(spec.notes)
     yield Heading("Forward")
     yield Table((), tuple(_input_row(i, spec) for i in spec.inputs))
-    for equation in spec.equations:
-        yield Formula(to_text(equation_statement(equation)))
+    for statement in forward_statements(spec):
+        yield Formula(to_text(statement))
+    for equation in inner_equations(spec):
+        if equation.tensor in read:
+            yield Formula(to_text(equation_statement(equation)), "where", 1)
 
 
 def _input_row(given: model.Input, spec: model.Spec) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ solved from their shapes, and names of its own for its other tensors. A call mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,12 +15,12 @@ from typing import Any
 from sympy import Expr
 
 from symderive.catalogue import folder
-from symderive.errors import Span, SpecError
+from symderive.errors import NOWHERE, Span, SpecError
 from symderive.record import record
 from symderive.spec import syntax as s
 from symderive.spec.format import to_text
 from symderive.spec.functions import FUNCTIONS
-from symderive.spec.model import Equation, Shape, Spec
+from symderive.spec.model import Call, Equation, Shape, Spec
 from symderive.spec.names import FUNCTION_NAMES, Namespace
 from symderive.spec.ranges import equal_sizes
 from symderive.spec.reader import suggestion
@@ -41,24 +41,8 @@ class Definition:
     ranges: Mapping[str, Expr]
 
 
-@record
-class Named:
-    """An output of a called spec that the caller names, and the letters that it gives to its axes."""
-
-    output: str
-    name: str
-    letters: tuple[str, ...]
-
-
-@record
-class Callee:
-    """What a call means: the called spec's sizes, the axes that its ``...`` stands for, and the new names."""
-
-    spec: Spec
-    sizes: Mapping[Expr, Expr]
-    lead: Shape
-    names: Mapping[str, str]
-    named: Named | None = None
+Key = tuple[str, tuple[str, ...]]
+"""A called spec and the tensors that it is given."""
 
 
 @record
@@ -67,7 +51,9 @@ class Calls:
 
     names: Namespace
     specs: Mapping[str, Spec]
-    made: dict[tuple[str, tuple[str, ...]], Callee] = field(default_factory=dict)
+    made: dict[Key, Call] = field(default_factory=dict)
+    named: dict[Key, dict[str, tuple[str, tuple[str, ...]]]] = field(default_factory=dict)
+    """Of each call, the names that the caller gives to outputs, with the letters for their axes."""
 
     def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
         """An error about a call."""
@@ -83,14 +69,27 @@ class Calls:
         if not self.specs:
             return [], statement
         definitions: list[Definition] = []
-        call, output, items = self._call(statement.right, tensors)
-        name, letters = _left(statement.left)
-        if call is not None and _names(items) == letters and (call.function, _names(call.arguments)) not in self.made:
-            named = Named(self._output(call, self.specs[call.function], output), name, letters)
-            self._callee(call, tensors, definitions, named)
-            return definitions, None
+        call, output, _ = self._call(statement.right, tensors)
+        if call is not None:
+            name = self._output(call, self.specs[call.function], output)
+            made = self._callee(call, tensors, definitions)
+            if name in made.letters and made.names[name] == _left(statement.left)[0]:
+                return definitions, None
         sides = tuple(self._expand(side, tensors, definitions) for side in statement.sides)
         return definitions, replace(statement, sides=sides)
+
+    def note(self, statements: Iterable[s.Statement]) -> None:
+        """Note which statements do nothing but name an output of a call: the first for each of them."""
+        for statement in statements:
+            call, output, items = self._call(statement.right, {}) if self.specs else (None, None, ())
+            name, letters = _left(statement.left)
+            if call is None or _names(items) != letters:
+                continue
+            outputs = self.specs[call.function].outputs
+            which = output.name if output is not None else outputs[0]
+            if which in outputs and (output is not None or len(outputs) == 1):
+                key = (call.function, _names(call.arguments))
+                self.named.setdefault(key, {}).setdefault(which, (name, letters))
 
     def _expand(self, node: s.Node, tensors: Mapping[str, Tensor], out: list[Definition]) -> s.Node:
         call, output, items = self._call(node, tensors)
@@ -127,9 +126,7 @@ class Calls:
             raise self.error(f"{call.function} has no output '{output.name}'", output.span, hint)
         return output.name
 
-    def _callee(
-        self, call: s.Call, tensors: Mapping[str, Tensor], out: list[Definition], named: Named | None = None
-    ) -> Callee:
+    def _callee(self, call: s.Call, tensors: Mapping[str, Tensor], out: list[Definition]) -> Call:
         given = self._arguments(call, tensors)
         key = (call.function, given)
         if key not in self.made:
@@ -138,13 +135,15 @@ class Calls:
             spec = self.specs[call.function]
             sizes, lead = self._sizes(call, spec, [tensors[a] for a in given])
             names = {i.name: a for i, a in zip(spec.inputs, given, strict=True)}
+            named = self.named.get(key, {})
             for equation in spec.equations:
-                if named is not None and equation.tensor == named.output:
-                    names[equation.tensor] = named.name
+                if equation.tensor in named:
+                    names[equation.tensor] = named[equation.tensor][0]
                 else:
                     names[equation.tensor] = self._new_name(f"{call.function}_{equation.tensor}", call.span)
-            callee = self.made[key] = Callee(spec, sizes, lead, names, named)
-            out.extend(_definitions(callee, self.names, call.span))
+            letters = {output: own for output, (_, own) in named.items()}
+            made = self.made[key] = Call(spec, sizes, lead, names, letters)
+            out.extend(put_out(made, spec.equations, self.names.taken, call.span))
         return self.made[key]
 
     def _arguments(self, call: s.Call, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -250,11 +249,14 @@ def _each(value: object, change: Callable[[s.Node], s.Node]) -> object:
 # -- the called spec's equations in the caller's words ---------------------------------------------------------------
 
 
-def _definitions(callee: Callee, names: Namespace, span: Span) -> Iterator[Definition]:
-    for equation in callee.spec.equations:
-        writer = _Rewriter(callee, equation, names)
+def put_out(
+    call: Call, equations: Iterable[Equation], taken: Collection[str], span: Span = NOWHERE
+) -> Iterator[Definition]:
+    """Equations over the called spec's tensors and sizes in the caller's words; ``taken`` names are no letters."""
+    for equation in equations:
+        writer = _Rewriter(call, equation, taken)
         indices = tuple(writer.places(equation.indices))
-        name = callee.names[equation.tensor]
+        name = call.names[equation.tensor]
         left: s.Node = s.Access(name, indices, span=span) if indices else s.Name(name, span=span)
         right = writer.write(equation.right)
         yield Definition(s.Statement(left, (right,), span=span), writer.ranges)
@@ -263,11 +265,11 @@ def _definitions(callee: Callee, names: Namespace, span: Span) -> Iterator[Defin
 class _Rewriter:
     """Writes one equation of a called spec with the caller's tensors, sizes and letters."""
 
-    def __init__(self, callee: Callee, equation: Equation, names: Namespace) -> None:
+    def __init__(self, callee: Call, equation: Equation, taken: Collection[str]) -> None:
         self.callee = callee
         self.letters: dict[str, str] = {}
         self.ranges: dict[str, Expr] = {}
-        self.taken = {n for n, (role, _) in names.roles.items() if role != "index"} | FUNCTION_NAMES
+        self.taken = {*taken, *FUNCTION_NAMES}
         wanted = self._wanted(equation)
         self.lead = [self._leading(n, extent, wanted) for n, extent in enumerate(callee.lead)]
         for letter in (*equation.indices, *equation.ranges):
@@ -276,13 +278,12 @@ class _Rewriter:
 
     def _wanted(self, equation: Equation) -> dict[str, str]:
         """The caller's letters for the axes of an output that it names."""
-        named = self.callee.named
-        if named is None or equation.tensor != named.output:
+        if equation.tensor not in self.callee.letters:
             return {}
         axes: list[str] = []
         for index in equation.indices:
             axes += [_batch_key(n) for n in range(len(self.callee.lead))] if index == s.BATCH else [index]
-        return dict(zip(axes, named.letters, strict=False))
+        return dict(zip(axes, self.callee.letters[equation.tensor], strict=False))
 
     def _take(self, key: str, wanted: str, extent: Expr) -> str:
         candidates = (wanted, *LETTERS, *(f"i{n}" for n in range(1, 99)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -13,7 +14,7 @@ from symderive.spec import syntax as s
 from symderive.spec.bounds import Budget, check_bounds
 from symderive.spec.calls import Calls
 from symderive.spec.format import to_text
-from symderive.spec.model import Equation, Input
+from symderive.spec.model import Call, Equation, Input
 from symderive.spec.names import Namespace
 from symderive.spec.ranges import infer_ranges, letter_ranges
 from symderive.spec.scope import CONDITION, INTEGER, REAL, Scope, Tensor
@@ -55,6 +56,7 @@ class EquationReader:
             later[name] = statement.left.span
         shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
         letters = cache(lambda: letter_ranges(statements, shapes, self.declared))
+        self.calls.note(statements)
         for given in statements:
             definitions, reading = self.calls.put_out(given, self.tensors)
             for definition in definitions:
@@ -63,6 +65,13 @@ class EquationReader:
                 self._equation(reading, later, letters, self.declared)
             del later[self._left_name(given)]
         return tuple(self.equations)
+
+    @property
+    def made(self) -> tuple[Call, ...]:
+        """The calls of other specs, each with the equations that it was put out into."""
+        known = {e.tensor: e for e in self.equations}
+        calls = self.calls.made.values()
+        return tuple(replace(c, equations=tuple(known[c.names[e.tensor]] for e in c.spec.equations)) for c in calls)
 
     def _left_name(self, statement: s.Statement) -> str:
         """The tensor that a statement defines."""

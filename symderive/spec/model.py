@@ -4,7 +4,7 @@ everything knows where it stands in the file."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from fractions import Fraction
 
 from sympy import Expr
@@ -58,6 +58,33 @@ class Equation:
 
 
 @record
+class Call:
+    """A call of another spec, put out into the caller's ``equations``.
+
+    ``sizes`` are those of the called ``spec`` in the caller's, ``lead`` the axes that its ``...`` stands for, and
+    ``names`` the caller's tensors by the called spec's: the arguments and what it computes. ``letters`` are the
+    caller's for the axes of the outputs that it names.
+    """
+
+    spec: Spec
+    sizes: Mapping[Expr, Expr]
+    lead: Shape
+    names: Mapping[str, str]
+    letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    equations: tuple[Equation, ...] = ()
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The caller's tensor for each input."""
+        return {i.name: self.names[i.name] for i in self.spec.inputs}
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The caller's tensor for each output."""
+        return {o: self.names[o] for o in self.spec.outputs}
+
+
+@record
 class BadLine:
     """A line of ``claims`` that cannot be parsed: what is wrong, where, its ``text`` and the ``line`` it starts in."""
 
@@ -75,7 +102,8 @@ class Spec:
     ``sizes`` are the author's (``"..."`` maps to the tuple of batch extents), ``text`` is the file as it was read.
     ``reference`` and ``claims`` are syntax only: what a reference may call is judged when it is run. The lines of
     ``claims`` that cannot even be parsed are ``bad_claims``. ``cases`` give every size that ``sizes`` gives. ``group``
-    is the heading under which a list of specs puts it.
+    is the heading under which a list of specs puts it. ``equations`` has what the ``calls`` of other specs were put out
+    into.
     """
 
     name: str
@@ -96,6 +124,12 @@ class Spec:
     notes: str = ""
     path: str = ""
     text: str = ""
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def expanded(self) -> Spec:
+        """The spec without its calls: what they were put out into are equations like any others."""
+        return replace(self, calls=())
 
     @property
     def shapes(self) -> dict[str, Shape]:

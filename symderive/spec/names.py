@@ -64,6 +64,11 @@ class Namespace:
         """What the name stands for, if for anything."""
         return self.roles[name][0] if name in self.roles else None
 
+    @property
+    def taken(self) -> frozenset[str]:
+        """The names that no index can have."""
+        return frozenset(name for name, (role, _) in self.roles.items() if role != "index")
+
     def like(self, name: str, roles: Iterable[str]) -> str | None:
         """A suggestion among the names that have one of the roles."""
         wanted = set(roles)

@@ -139,6 +139,7 @@ class _Resolver:
             notes=prose(self.document, self.fields.get("notes"), "notes"),
             path=self.document.path,
             text=self.document.source,
+            calls=equations.made,
         )
 
     # -- single keys -------------------------------------------------------------------------------------------

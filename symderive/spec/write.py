@@ -12,7 +12,7 @@ from sympy import Expr
 
 from symderive.spec import syntax as s
 from symderive.spec.format import number_text, to_text
-from symderive.spec.model import Equation, Input, Shape
+from symderive.spec.model import Call, Equation, Input, Shape, Spec
 from symderive.spec.ranges import equal_sizes
 from symderive.spec.size_text import shape_text, size_text
 from symderive.spec.substitute import rename
@@ -58,6 +58,35 @@ def spec_text(
         if names:
             lines.append(f"{key}: [{', '.join(names)}]")
     return "\n".join(lines) + "\n"
+
+
+def forward_statements(spec: Spec) -> list[s.Statement]:
+    """The forward with a call of another spec as one line for each of its outputs: ``a[i, j] = linear(x, W, b)[i, j]``.
+
+    Of what a call computes, the outputs alone are shown: see :func:`inner_equations`.
+    """
+    outputs = {name: (call, o) for call in spec.calls for o, name in call.outputs.items()}
+    inner = {e.tensor for e in inner_equations(spec)}
+    shown = []
+    for equation in spec.equations:
+        if equation.tensor in outputs:
+            shown.append(_call_statement(equation, *outputs[equation.tensor]))
+        elif equation.tensor not in inner:
+            shown.append(equation_statement(equation))
+    return shown
+
+
+def inner_equations(spec: Spec) -> list[Equation]:
+    """What the calls of a spec compute on the way to their outputs."""
+    return [e for call in spec.calls for e in call.equations if e.tensor not in call.outputs.values()]
+
+
+def _call_statement(equation: Equation, call: Call, output: str) -> s.Statement:
+    left = equation_statement(equation).left
+    value: s.Node = s.Call(call.spec.name, tuple(s.Name(name) for name in call.inputs.values()))
+    if len(call.spec.outputs) > 1:
+        value = s.Attribute(value, output)
+    return s.Statement(left, (s.Subscript(value, left.indices) if isinstance(left, s.Access) else value,))
 
 
 def equation_statement(equation: Equation) -> s.Statement:
