@@ -70,7 +70,9 @@ class Writer:
         bound = by_appearance(binder.body, binder.bound, self.order) if type(binder) in _UNORDERED else binder.bound
         opened = []
         for index in bound:
-            name = self.letters.choose(index.extent, self.used)
+            # a letter has one range in an equation, also where an author gives it others elsewhere
+            others = {n: e for n, e in self.ranges.items() if e != index.extent}
+            name = self.letters.choose(index.extent, self.used | others)
             self.used[name] = self.ranges[name] = index.extent
             opened.append(Index(name, index.extent))
         return binder.body.xreplace(dict(zip(bound, opened, strict=True))), tuple(opened)
