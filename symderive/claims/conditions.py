@@ -24,6 +24,7 @@ from symderive.spec import model, syntax
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
+    from symderive.claims.court import Court
     from symderive.claims.outcome import Outcome
     from symderive.claims.trial import Trial
 
@@ -47,26 +48,37 @@ class Condition:
     weak: bool = False
 
     def points(self, trial: Trial, failed: Point | None = None) -> Iterator[Point]:
-        """Points at which it holds, first of all one made of the point at which the claim ``failed``."""
-        points = trial.court.points
-        plan = points.plan
-        sides = [p.inputs for p in points.main if p.note]
-        change = self.change or (lambda draw, inputs, upstreams: None)
-        sizes: Sizes
+        """Points at which it holds, last of all one made of the point at which the claim ``failed``."""
+        known, more = trial.court.under.setdefault(self.text, ([], self._drawn(trial.court)))
+        yield from known
+        for point in more:
+            known.append(point)
+            yield point
         if failed is not None:
+            points = trial.court.points
             sizes = {**failed.sizes, **dict(self.sizes)}
             start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes)
-            point = points.under(sizes, change, start) if points.chooser.valid(sizes) else None  # type: ignore[arg-type]
-            if point is not None:
-                yield point
+            made = points.under(sizes, self.applied, start) if points.chooser.valid(sizes) else None  # type: ignore[arg-type]
+            if made is not None:
+                yield made
+
+    def applied(self, draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
+        """Make it hold."""
+        if self.change is not None:
+            self.change(draw, inputs, upstreams)
+
+    def _drawn(self, court: Court) -> Iterator[Point]:
+        points = court.points
+        plan = points.plan
+        sides = [p.inputs for p in points.main if p.note]
         for n in range(POINTS):
             sizes = {**plan[n if n < min(len(plan), 2) else 0], **dict(self.sizes)}
             if self.sizes and not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 continue
             begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else None
             if begin and self.sizes:
-                begin = stretched(trial.spec, begin, sizes)
-            point = points.under(sizes, change, begin, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
+                begin = stretched(court.spec, begin, sizes)
+            point = points.under(sizes, self.applied, begin, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
             if point is not None:
                 yield point
 
@@ -93,17 +105,15 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     varied = False
     points = []
     for point in condition.points(trial, failed):
-        if not promising(trial, point):
+        if not promising(trial, point, keep=True):
             return False
         points.append(point)
     for point in points:
         if condition.kind == "binary":
             values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
         varied |= not _is_identity(point.inputs.get(condition.about))
-        outcome = trial.at(point, keep=False)
-        if outcome.error or outcome.undefined is not None:
-            return False
-        if outcome.wrong is not None:
+        outcome = trial.at(point)
+        if not outcome.holds:
             return False
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
     if not told or not varied or (condition.kind == "binary" and len(values) != 2):

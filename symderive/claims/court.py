@@ -47,6 +47,8 @@ class Court:
         self.broken: dict[str, int] = {}
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
         self.remembered: dict[tuple[Any, ...], list[Point]] = {}
+        self.under: dict[str, tuple[list[Point], Iterator[Point]]] = {}
+        self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
         self._varied: dict[tuple[Fraction, ...], Court | None] = {}
 
     def varied(self, constants: Mapping[str, Fraction]) -> Court | None:

@@ -100,7 +100,10 @@ class Desk:
         """A point with other constants, which tells a factor 2 from a constant that is 2."""
         from symderive.claims.constants import varied_constants
 
-        return varied_constants(self.trial, self.points[0])
+        known = self.court.with_other_constants
+        if id(self.points[0]) not in known:
+            known[id(self.points[0])] = varied_constants(self.trial, self.points[0])
+        return known[id(self.points[0])]
 
     @cached_property
     def ratio_benches(self) -> list[Bench]:

@@ -45,6 +45,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     paths.missing_terms,
     residual.missing_multiple,
     edits.single_edits,
+    values.summed_away,
     forwards.by_a_function,
     forwards.unnamed_derivative,
     fit.several_changes,

@@ -48,12 +48,12 @@ class Trial:
 
     def at(self, point: Point, base: Domain = EXACT, *, keep: bool = True) -> Outcome:
         """The side against the truth at one point."""
+        bench = self.court.bench if keep else self.court.new_bench
         try:
-            bench = self.court.bench(point, base) if keep else self.court.new_bench(point, base)
-            sides = bench.sides(self.line, self.node)
+            sides = bench(point, base).sides(self.line, self.node)
         except ClaimError as error:
             return Outcome(point, None, error=error)
-        return compared(point, sides, lambda: self.court.new_bench(point, finer_domain()).sides(self.line, self.node))
+        return compared(point, sides, lambda: bench(point, finer_domain()).sides(self.line, self.node))
 
     def counterexample(self, outcome: Outcome) -> Mapping[str, Any]:
         """The entry at which the claim fails."""

@@ -161,10 +161,8 @@ def _permuted_left(desk: Desk, order: Sequence[int]) -> str:
 
 def summed(desk: Desk) -> Finding | None:
     """The gradient is the claim summed over axes, or the claim is the gradient summed."""
-    if desk.claimed is None:
+    if desk.claimed is None or desk.line.indices is not None:
         return None
-    if desk.line.indices is not None:
-        return _summed_away(desk)
     rank = desk.claimed[0].ndim
     for axes in _subsets(rank):
         for name, reduce in (("sum", np.sum), ("mean", np.mean)):
@@ -178,9 +176,10 @@ def summed(desk: Desk) -> Finding | None:
     return _oversummed(desk)
 
 
-def _summed_away(desk: Desk) -> Finding | None:
+def summed_away(desk: Desk) -> Finding | None:
     """In index form: the claim is the gradient summed over some of the indices on its left side."""
-    assert desk.line.indices is not None and desk.claimed is not None
+    if desk.line.indices is None or desk.claimed is None:
+        return None
     names = [desk.text(i) for i in desk.line.indices]
     pairs = list(zip(desk.claimed, desk.truths, strict=True))
     if any(c.shape != t.shape for c, t in pairs):
