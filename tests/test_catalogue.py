@@ -16,10 +16,10 @@ from symderive.report.listing import GROUPS
 NAMES = [p.stem for p in catalogue()]
 BATCHED = set(
     """
-    bce celu cosine_similarity determinant dropout elu frobenius_norm gelu gelu_tanh glu hardshrink hardsigmoid
+    bce celu cholesky cosine_similarity determinant dropout elu frobenius_norm gelu gelu_tanh glu hardshrink hardsigmoid
     hardswish hardtanh l2_normalize layer_norm leaky_relu log_det log_sigmoid log_softmax matrix_inverse max mean
     min mish norm norm_l1 norm_p prod relu relu6 rms_norm scaled_dot_product_attention selu sigmoid sigmoid_bce silu
-    softmax softmax_temperature softmin softplus softshrink softsign std straight_through sum tanh tanhshrink var
+    softmax softmax_temperature softmin softplus softshrink softsign solve std straight_through sum tanh tanhshrink var
     """.split()  # noqa: SIM905
 )
 """What PyTorch applies along the last axes of any tensor."""
@@ -60,7 +60,7 @@ TEXTBOOK = {
     "trace_product": {"dX": "A.T @ B.T"},
     "matrix_inverse": {"dA": "-Y.mT @ dY @ Y.mT"},
     "log_det": {"dA": "A.inv().mT * dy[..., None, None]"},
-    "kalman_gain": {"dS": "-Y.T @ dY @ Y.T", "dP": "dB @ H"},
+    "kalman_gain": {"dH": "dS @ B.T + dB.T @ P", "dP": "dB @ H"},
     "upsample_nearest": {"dx": "dy.reshape(N, C, H, 2, W, 2).sum((3, 5))"},
     "pixel_shuffle": {"dx": "dy.reshape(N, C, H, 2, W, 2).permute(0, 1, 3, 5, 2, 4).reshape(N, 4 * C, H, W)"},
     "flip": {"dx": "dy.flip(-1)"},
