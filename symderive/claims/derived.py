@@ -238,10 +238,11 @@ def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
     from symderive.claims.edit_tools import alike, with_tensor
 
     tensors = desk.benches[0].tensors
+    helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
     for place, inner in places(right):
         name = tensor_of(inner)
         if name not in tensors or any(part == "indices" for part, _ in place):
             continue
-        for other in alike(desk, name):
+        for other in (n for n in alike(desk, name) if n not in helpers):
             text = f"{other} stands where {name} should be, in {to_text(right)}."
             yield "wrong_operand", put(right, place, with_tensor(inner, other)), text

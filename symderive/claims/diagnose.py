@@ -9,7 +9,7 @@ from symderive.claims import derived, edits, fit, forwards, paths, residual, val
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
-from symderive.claims.lines import FAULTS, ClaimError
+from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.result import Diagnosis
 from symderive.spec.format import to_text
 
@@ -46,6 +46,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     residual.missing_multiple,
     edits.single_edits,
     values.summed_away,
+    residual.multiple_of_factor,
     forwards.by_a_function,
     forwards.unnamed_derivative,
     fit.several_changes,
@@ -75,7 +76,7 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
 
 
 def _first(desk: Desk) -> Finding | None:
-    for explainer in EXPLAINERS:
+    for explainer in () if _is_upstream(desk) else EXPLAINERS:
         if desk.late:
             return None
         try:
@@ -96,18 +97,19 @@ def _last_resort(desk: Desk) -> Finding:
             text = text[0].upper() + text[1:]
         kind = {"shape": "shape", "range": "shape", "index": "wrong_index"}.get(error.reason, "unknown")
         return Finding(kind, f"{text}.")
-    if desk.line.role == "gradient" and desk.line.name == f"d{desk.line.tensor}" in _upstreams(desk):
+    if _is_upstream(desk):
         name = desk.line.name
-        return Finding(
-            "unknown", f"{name} is the upstream that the caller gives; what has accumulated is {name}_total."
-        )
+        used = any(desk.line.tensor in names_in(e.right) for e in desk.spec.equations)
+        total = f"; what has accumulated is {name}_total" if used else ""
+        return Finding("unknown", f"{name} is the upstream that the caller gives{total}.")
     if desk.condition is not None:
         return Finding(_BY_CONDITION.get(desk.condition.kind, "unknown"), "")
     return Finding("unknown", f"The claim is not {values.subject(desk)}; no single change makes it right.")
 
 
-def _upstreams(desk: Desk) -> set[str]:
-    return {f"d{n}" for n in desk.spec.outputs}
+def _is_upstream(desk: Desk) -> bool:
+    """Whether a claim is about what the caller gives."""
+    return desk.line.role == "gradient" and desk.line.name in {f"d{n}" for n in desk.spec.outputs}
 
 
 def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:

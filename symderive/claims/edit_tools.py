@@ -170,7 +170,7 @@ def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.N
 
 
 def forward_functions(desk: Desk) -> dict[str, list[syntax.Call]]:
-    """The functions that the forward applies to a tensor itself, by tensor."""
+    """The functions that the forward applies to a tensor itself, by tensor, and those that derivatives apply."""
     found: dict[str, list[syntax.Call]] = {}
     for equation in desk.spec.equations:
         for node in equation.right.walk():
@@ -178,7 +178,13 @@ def forward_functions(desk: Desk) -> dict[str, list[syntax.Call]]:
                 calls = found.setdefault(tensor_of(node.arguments[0]), [])
                 if all(c.function != node.function for c in calls):
                     calls.append(node)
+        if undone := _UNDONE.get(equation.right.op if isinstance(equation.right, syntax.Binder) else ""):
+            found.setdefault(equation.tensor, []).append(syntax.Call(undone, (syntax.Name(equation.tensor),)))
     return found
+
+
+_UNDONE = {"log_softmax": "exp", "logsumexp": "exp"}
+"""Reductions whose derivatives are written by a function of their value."""
 
 
 def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:

@@ -57,7 +57,8 @@ def _transposed(desk: Desk, inner: syntax.Node, place: Place, root: syntax.Node)
         yield syntax.Attribute(inner, "T")
         for side in ("left", "right"):
             operand = getattr(inner, side)
-            if isinstance(operand, syntax.Call | syntax.Method | syntax.Subscript):
+            product = isinstance(operand, syntax.Binary) and operand.op != "@"
+            if product or isinstance(operand, syntax.Call | syntax.Method | syntax.Subscript):
                 changed: dict[str, Any] = {side: syntax.Attribute(operand, "T")}
                 yield replace(inner, **changed)
     elif isinstance(inner, syntax.Binary) and desk.line.indices is not None and not is_position(root, place):

@@ -18,6 +18,7 @@ from symderive.claims.edit_tools import (
     with_tensor,
 )
 from symderive.claims.trees import (
+    Place,
     binders_above,
     get,
     number,
@@ -86,13 +87,19 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if not place or not isinstance(inner, syntax.Name) or not takes_index(node, place):
             continue
         for other in [*free, *binders_above(node, place)]:
-            if other not in (inner.id, syntax.BATCH):
+            if other not in (inner.id, syntax.BATCH) and not _trivial(node, place, other):
                 words = f"The index {inner.id} in {desk.text(get(node, place[:-1]))} should be {other}."
                 yield Edit("wrong_index", put(node, place, replace(inner, id=other)), words)
         above = get(node, place[:-1])
         if isinstance(above, syntax.Access) and extent(desk, above, place[-1][1]) == 1:
             words = f"{desk.text(above)} has one entry along that axis: its index is 0."
             yield Edit("shape", put(node, place, number(0)), words)
+
+
+def _trivial(root: syntax.Node, place: Place, other: str) -> bool:
+    """Whether a delta would have two equal indices."""
+    above = get(root, place[:-1])
+    return isinstance(above, syntax.Call) and above.function == "delta" and syntax.Name(other) in above.arguments
 
 
 def rebound(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -43,10 +43,11 @@ class Outcome:
         return self.wrong is not None
 
 
-def compared(point: Point, sides: Sides, again: Callable[[], Sides]) -> Outcome:
-    """Entry by entry. ``again`` gives the sides with more digits, for a difference that may be rounding."""
-    wrong = undefined = finer = None
+def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides]) -> Outcome:
+    """Entry by entry. ``again`` gives the sides in other numbers, for a difference that may be rounding."""
+    wrong = undefined = None
     decided = still_open = 0
+    known = {EXACT.digits: sides}
     for at in np.ndindex(*sides.true.shape):
         claimed, true = sides.claimed[at], sides.true[at]
         if not finite(true):
@@ -56,12 +57,11 @@ def compared(point: Point, sides: Sides, again: Callable[[], Sides]) -> Outcome:
         if not finite(claimed):
             undefined = undefined or at
         elif wrong is None and not equal(claimed, true):
-            if _exact(claimed, true):
+            differs = _exact(claimed, true) or _differ(known, at, again)
+            if differs:
                 wrong = at
-                continue
-            finer = finer or again()
-            if not _rounding(sides, finer, at):
-                wrong = at
+            elif differs is None:
+                decided, still_open = decided - 1, still_open + 1
     return Outcome(point, sides, wrong, undefined, decided, still_open)
 
 
@@ -70,19 +70,54 @@ def _exact(*numbers: Any) -> bool:
     return all(isinstance(n, int | Fraction) for n in numbers)
 
 
-def _rounding(sides: Sides, finer: Sides, at: tuple[int, ...]) -> bool:
-    """Whether the difference of an entry goes away with more digits."""
-    coarse = EXACT.lift(sides.claimed[at]) - EXACT.lift(sides.true[at])
-    base = finer_domain()
-    return vanishes(coarse, base.lift(finer.claimed[at]) - base.lift(finer.true[at]))
+MOST_DIGITS = 4000
+"""Numbers that still cancel with so many digits are left undecided."""
 
 
-_FINER: list[Exact] = []
+def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides]) -> bool | None:
+    """Whether two entries differ that seem to: with more digits, a difference vanishes or stays.
+
+    There must be enough digits to see a number as small as ``1 - sigmoid(1000)`` beside 1.
+    """
+    digits = EXACT.digits
+    before = _pair(known[digits], at, digits)
+    while True:
+        digits = max(2 * digits + 20, _leading_zeros(before) + EXACT.digits)
+        if digits > MOST_DIGITS:
+            return None
+        if digits not in known:
+            known[digits] = again(with_digits(digits))
+        after = _pair(known[digits], at, digits)
+        if vanishes(before[0] - before[1], after[0] - after[1]):
+            return False
+        if _leading_zeros(after) + EXACT.digits <= digits and all(map(_steady, before, after)):
+            return True
+        before = after
 
 
-def finer_domain() -> Exact:
-    """Numbers with more than twice as many digits."""
-    if not _FINER:
-        _FINER.append(Exact(2 * EXACT.digits + 20))
-        _FINER[0].name = "finer"
-    return _FINER[0]
+def _pair(sides: Sides, at: tuple[int, ...], digits: int) -> tuple[Any, Any]:
+    base = with_digits(digits)
+    return base.lift(sides.claimed[at]), base.lift(sides.true[at])
+
+
+def _leading_zeros(numbers: tuple[Any, Any]) -> int:
+    """How many digits behind the point are zero in the smaller of two numbers that is not 0."""
+    sizes = [abs(n) for n in numbers if n]
+    return max(0, -int(EXACT.context.log10(min(sizes)))) if sizes else 0
+
+
+def _steady(before: Any, after: Any) -> bool:
+    return bool(abs(after - before) <= _STEADY * max(abs(after), abs(before)))
+
+
+_STEADY = 1e-10
+
+_WITH_DIGITS = {EXACT.digits: EXACT}
+
+
+def with_digits(digits: int) -> Exact:
+    """Exact numbers, of so many digits where they are not rational."""
+    if digits not in _WITH_DIGITS:
+        _WITH_DIGITS[digits] = Exact(digits)
+        _WITH_DIGITS[digits].name = f"exact to {digits} digits"
+    return _WITH_DIGITS[digits]

@@ -1,4 +1,4 @@
-"""What is missing altogether: a multiple of something at hand that would make up the difference."""
+"""What is missing altogether: a multiple of something at hand that makes up the difference, or the quotient."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import available, deltas
+from symderive.claims.edit_tools import available, composites, deltas
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.trees import number, sum_of
@@ -38,6 +38,34 @@ def missing_multiple(desk: Desk) -> Finding | None:
             words = f"A term is missing: {'+' if sign > 0 else '-'} {desk.text(term)}."
             return Finding("missing_term", words, corrected)
     return None
+
+
+def multiple_of_factor(desk: Desk) -> Finding | None:
+    """The claim lacks a factor that is a multiple of a tensor, or has one too many: ``2 * m``."""
+    for candidate in [*available(desk, desk.node, ()), *composites(desk, desk.node, ())]:
+        for op in ("*", "/"):
+            if desk.late:
+                return None
+            node = syntax.Binary(op, desk.node, candidate)
+            ratio = _quotient(desk, node)
+            if ratio is None or not desk.fits(corrected := scaled(ratio, node)):
+                continue
+            factor = scaled(ratio, candidate) if op == "*" else syntax.Binary("/", ratio.node, candidate)
+            return Finding("factor", f"The factor {desk.text(factor)} is missing.", corrected)
+    return None
+
+
+def _quotient(desk: Desk, node: syntax.Node) -> Ratio | None:
+    values: list[float] = []
+    for bench in desk.ratio_benches:
+        try:
+            value = constant_ratio(desk.truth(bench), desk.value(bench, node))
+        except (ClaimError, SymderiveError, ValueError):
+            return None
+        if value is None:
+            break
+        values.append(value)
+    return desk.named(values) if len(values) >= len(desk.benches) else None
 
 
 def _candidates(desk: Desk) -> Iterator[syntax.Node]:

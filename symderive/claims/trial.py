@@ -10,7 +10,7 @@ from symderive.check.numbers import Domain
 from symderive.claims.compare import finite
 from symderive.claims.counterexample import counterexample
 from symderive.claims.lines import ClaimError, Line, NotJudged, names_in
-from symderive.claims.outcome import Outcome, compared, finer_domain
+from symderive.claims.outcome import Outcome, compared
 from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.scouting import scouted
@@ -53,7 +53,7 @@ class Trial:
             sides = bench(point, base).sides(self.line, self.node)
         except ClaimError as error:
             return Outcome(point, None, error=error)
-        return compared(point, sides, lambda: bench(point, finer_domain()).sides(self.line, self.node))
+        return compared(point, sides, lambda other: bench(point, other).sides(self.line, self.node))
 
     def counterexample(self, outcome: Outcome) -> Mapping[str, Any]:
         """The entry at which the claim fails."""

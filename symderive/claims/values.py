@@ -188,7 +188,8 @@ def summed_away(desk: Desk) -> Finding | None:
         for reduce, what in ((np.sum, "sum"), (np.mean, "mean")):
             if all(close_floats(c, np.broadcast_to(reduce(t, axis=axes, keepdims=True), t.shape)) for c, t in pairs):
                 over = ", ".join(names[a] for a in axes)
-                words = f"The claim takes a {what} over {over} too many: {subject(desk)} has an entry for each {over}."
+                own = f"which has an entry of its own for each {over}"
+                words = f"The claim is the {what} over {over} of {subject(desk)}, {own}."
                 return Finding("extra_sum", words)
     return None
 
