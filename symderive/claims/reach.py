@@ -93,10 +93,14 @@ def _larger(points: Points) -> Iterator[Point]:
     )
     fitting = (dict(zip(names, pool, strict=True)) for pool in pools)
     chosen = list(itertools.islice((s for s in fitting if _fits(points, s)), 2))
-    squares = (dict.fromkeys(names, n) for n in (7, 5, 4)) if len(names) > 1 else iter(())
-    chosen += list(itertools.islice((s for s in squares if _fits(points, s)), 1))
+    chosen += list(itertools.islice((s for s in _squares(names) if _fits(points, s)), 1))
     for sizes in chosen:
         yield points.point({**points.plan[0], **sizes})
+
+
+def _squares(names: list[str]) -> Iterator[dict[str, int]]:
+    """All sizes equal, and not those of the main points."""
+    yield from (dict.fromkeys(names, n) for n in (7, 5, 4) if len(names) > 1)
 
 
 def _fits(points: Points, sizes: Mapping[str, int], most: int = MOST_WORK) -> bool:
