@@ -94,8 +94,9 @@ class Calls:
     def _expand(self, node: s.Node, tensors: Mapping[str, Tensor], out: list[Definition]) -> s.Node:
         call, output, items = self._call(node, tensors)
         if call is not None:
-            callee = self._callee(call, tensors, out)
-            name = callee.names[self._output(call, callee.spec, output)]
+            which = self._output(call, self.specs[call.function], output)
+            callee = self._callee(call, tensors, out, {which: _names(items)})
+            name = callee.names[which]
             return s.Access(name, items, span=node.span) if items else s.Name(name, span=node.span)
         return rebuilt(node, lambda n: self._expand(n, tensors, out))
 
@@ -126,7 +127,14 @@ class Calls:
             raise self.error(f"{call.function} has no output '{output.name}'", output.span, hint)
         return output.name
 
-    def _callee(self, call: s.Call, tensors: Mapping[str, Tensor], out: list[Definition]) -> Call:
+    def _callee(
+        self,
+        call: s.Call,
+        tensors: Mapping[str, Tensor],
+        out: list[Definition],
+        read: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> Call:
+        """The call, made if it was not; ``read`` has the letters at which an output is read, if they are known."""
         given = self._arguments(call, tensors)
         key = (call.function, given)
         if key not in self.made:
@@ -141,7 +149,8 @@ class Calls:
                     names[equation.tensor] = named[equation.tensor][0]
                 else:
                     names[equation.tensor] = self._new_name(f"{call.function}_{equation.tensor}", call.span)
-            letters = {output: own for output, (_, own) in named.items()}
+            letters = {o: own for o, own in (read or {}).items() if all(own) and len({*own}) == len(own)}
+            letters |= {output: own for output, (_, own) in named.items()}
             made = self.made[key] = Call(spec, sizes, lead, names, letters)
             out.extend(put_out(made, spec.equations, self.names.taken, call.span))
         return self.made[key]
@@ -277,13 +286,18 @@ class _Rewriter:
                 self._take(letter, wanted.get(letter, letter), equation.ranges[letter].xreplace(dict(callee.sizes)))
 
     def _wanted(self, equation: Equation) -> dict[str, str]:
-        """The caller's letters for the axes of an output that it names."""
-        if equation.tensor not in self.callee.letters:
-            return {}
-        axes: list[str] = []
-        for index in equation.indices:
-            axes += [_batch_key(n) for n in range(len(self.callee.lead))] if index == s.BATCH else [index]
-        return dict(zip(axes, self.callee.letters[equation.tensor], strict=False))
+        """The caller's letters for axes of the outputs that it names; the equation's own axes come first."""
+        known = {e.tensor: e for e in self.callee.spec.equations}
+        wanted: dict[str, str] = {}
+        for output, letters in sorted(self.callee.letters.items(), key=lambda item: item[0] != equation.tensor):
+            ranges = known[output].ranges
+            axes: list[str] = []
+            for index in known[output].indices:
+                axes += [_batch_key(n) for n in range(len(self.callee.lead))] if index == s.BATCH else [index]
+            for axis, letter in zip(axes, letters, strict=False):
+                if axis not in equation.ranges or equation.ranges[axis] == ranges[axis]:
+                    wanted.setdefault(axis, letter)
+        return wanted
 
     def _take(self, key: str, wanted: str, extent: Expr) -> str:
         candidates = (wanted, *LETTERS, *(f"i{n}" for n in range(1, 99)))

@@ -51,7 +51,8 @@ def _declared(given):
 
 
 def _letters(shape):
-    return ["..." if extent == BATCH_SIZE else f"{letter}{letter}" for extent, letter in zip(shape, string.ascii_lowercase)]
+    letters = [2 * letter for letter in string.ascii_lowercase]
+    return ["..." if extent == BATCH_SIZE else letter for extent, letter in zip(shape, letters, strict=False)]
 
 
 def _entry(name, letters):

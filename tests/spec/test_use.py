@@ -50,8 +50,8 @@ def test_a_call_that_is_named_is_the_called_equation_under_that_name():
 def test_sizes_constants_and_names_are_the_callers(folder):
     spec = read(folder, caller(["z[b, m] = cell(x, y).h[b, m] * cell(x, y).c[b, m] + v[m]"], ["cell"]))
     assert equations(spec) == [
-        "cell_c[n, j] = sigmoid(x[n, j] + 1.5) * y[n, j] / M",
-        "cell_h[n, j] = tanh(cell_c[n, j])",
+        "cell_c[b, m] = sigmoid(x[b, m] + 1.5) * y[b, m] / M",
+        "cell_h[b, m] = tanh(cell_c[b, m])",
         "z[b, m] = cell_h[b, m] * cell_c[b, m] + v[m]",
     ]
 
