@@ -9,6 +9,8 @@ import pytest
 
 import symderive
 from symderive.api import loads
+from symderive.check.ops_emitted import EmittedOp, emitted
+from symderive.check.prepare import prepare
 
 SPEED = Path(__file__).parent.parent / "experiments" / "speed"
 
@@ -17,7 +19,7 @@ SPEED = Path(__file__).parent.parent / "experiments" / "speed"
 def _speed(monkeypatch):
     monkeypatch.syspath_prepend(str(SPEED))
     yield
-    for name in ("chain", "timing"):
+    for name in ("chain", "emitted", "kept", "timing"):
         sys.modules.pop(name, None)
 
 
@@ -53,3 +55,22 @@ def test_pairs_are_run_in_turn():
     times = interleaved(2, lambda: seen.append("a"), lambda: seen.append("b"), warm=1)
     assert seen == ["a", "b"] * 3
     assert [len(t) for t in times] == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["attention", "cross_entropy", "layer_norm", "linear", "log_softmax", "softmax"])
+def test_the_emitted_op_keeps_no_more_for_the_backward_than_autograd_of_its_formulas(name):
+    from kept import kept_row
+
+    assert kept_row(prepare(symderive.load(name))).verdict == "yes"
+
+
+def test_an_op_that_keeps_too_much_is_seen():
+    from kept import kept_row
+
+    subject = prepare(symderive.load("softmax"))
+    function = emitted(subject, "autograd").function
+    honest = kept_row(subject)
+    subject.memory["emitted", "autograd"] = EmittedOp("autograd", lambda z: function(z * z))
+    wasteful = kept_row(subject)
+    assert (honest.verdict, wasteful.verdict) == ("yes", "NO")
+    assert wasteful.measured[0] == 2 * honest.measured[0]

@@ -93,7 +93,7 @@ def rows(repeats: int) -> list[Row]:
 
 
 def _row(case: Case, repeats: int) -> Row:
-    inputs = _inputs(case)
+    inputs = draw(case)
     module = _module(case.spec)
     upstream = torch.randn_like(case.baseline(*inputs))
 
@@ -115,7 +115,8 @@ def _row(case: Case, repeats: int) -> Row:
     return Row(f"emitted {case.spec}, {sizes}", measured, yardstick, case.against, case.allowed, beside)
 
 
-def _inputs(case: Case) -> list[torch.Tensor]:
+def draw(case: Case) -> list[torch.Tensor]:
+    """The inputs of a case."""
     generator = torch.Generator().manual_seed(0)
     return [
         torch.randint(case.classes, shape, generator=generator)

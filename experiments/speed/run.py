@@ -60,11 +60,32 @@ def _emitted(repeats: int) -> list[Row]:
     return rows(2 * repeats)
 
 
+def _overhead(repeats: int) -> list[Row]:
+    from ops import overhead_rows
+
+    return overhead_rows(repeats)
+
+
+def _ops(repeats: int) -> list[Row]:
+    from ops import rows
+
+    return rows(repeats)
+
+
+def _kept(repeats: int) -> list[Row]:
+    from kept import rows
+
+    return rows(repeats)
+
+
 SECTIONS: dict[str, Callable[[int], list[Row]]] = {
     "process": _process,
     "warm": _warm,
     "chain": _chain,
     "emitted": _emitted,
+    "overhead": _overhead,
+    "ops": _ops,
+    "kept": _kept,
 }
 
 
