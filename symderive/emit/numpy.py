@@ -25,6 +25,9 @@ _METHODS = {
     "argmin": "argmin",
 }
 
+_INITIAL = {"amax": "initial=-np.inf", "amin": "initial=np.inf"}
+"""What a reduction of no entries is, which NumPy asks for."""
+
 _SCANS = {
     "sum": "np.cumsum({0}, {1})",
     "prod": "np.cumprod({0}, {1})",
@@ -244,7 +247,8 @@ class NumpyPrinter(Printer):
         keepdim = "keepdims=True" if node.keepdim else ""
         if node.op == "logsumexp":
             return call("logsumexp", self.write(value).text, axes, keepdim)
-        return method(self.write(value), _METHODS[node.op], axes, keepdim)
+        initial = _INITIAL.get(node.op, "") if node.kind == "real" else ""
+        return method(self.write(value), _METHODS[node.op], axes, keepdim, initial)
 
     def scan(self, node: p.Scan) -> Text:
         """``np.cumsum``; from the end by flipping twice."""

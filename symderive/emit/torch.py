@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from sympy import Expr, Rational, S
+from sympy import Expr, Mul, Rational, S
 
 from symderive.algebra.nodes import Mod
 from symderive.emit.memory import added_product, is_fresh, scaled
@@ -20,6 +20,9 @@ from symderive.lower import plan as p
 from symderive.lower import shapes
 from symderive.lower.shapes import ROWS, Shape, front, plain
 from symderive.spec.functions import FUNCTIONS
+
+OF_NOTHING = {"amax": S.NegativeInfinity, "amin": S.Infinity}
+"""What a reduction of no entries is, where libraries refuse to say."""
 
 _METHODS = ("sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin")
 
@@ -317,8 +320,18 @@ class TorchPrinter(Printer):
         keepdim = "keepdim=True" if node.keepdim else ""
         if node.op in _METHODS:
             axes = "" if whole else self.axes(value, node.axes)
-            return method(self.write(value), node.op, axes, keepdim)
+            return self._of_some(node, method(self.write(value), node.op, axes, keepdim))
         return call(f"torch.{node.op}", self.write(value).text, self.axes(value, node.axes), keepdim)
+
+    def _of_some(self, node: p.Reduce, reduced: Text) -> Text:
+        """A maximum or minimum, which torch refuses to take of nothing; the language says what it is."""
+        extents = [node.value.shape[a] for a in node.axes]
+        if node.op not in OF_NOTHING or node.kind != "real" or all(e.is_Integer and e > 0 for e in extents):
+            return reduced
+        tensor = next((n.name for n in p.walk(node.value) if isinstance(n, p.Ref) and n.kind == "real"), "")
+        like = Text(self.name(tensor) if tensor else self.real)
+        filled = self._full(like, node.shape, OF_NOTHING[node.op])
+        return fill("{0} if {1} else {2}", reduced, Text(self.size(Mul(*extents))), filled)
 
     def scan(self, node: p.Scan) -> Text:
         """``.cumsum``; from the end by flipping twice."""

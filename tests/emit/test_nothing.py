@@ -1,0 +1,35 @@
+"""Reductions of no entries: what the language says they are, which libraries refuse to say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from symderive import api
+from symderive.check.ops import load_text
+
+TEXT = """\
+name: nothing
+sizes: {N: 2, K: 3}
+inputs:
+  x: [N, K]
+forward: |
+  y[n] = %s[k](x[n, k])
+"""
+
+
+@pytest.mark.parametrize(("reduction", "value"), [("max", -np.inf), ("min", np.inf), ("sum", 0), ("prod", 1)])
+@pytest.mark.parametrize("library", ["torch", "numpy"])
+def test_a_reduction_of_no_entries_has_its_value_and_an_empty_gradient(library: str, reduction: str, value: float):
+    module = load_text(api.FORMATS[library](api.derive(api.loads(TEXT % reduction))), "nothing")
+    make = torch.zeros if library == "torch" else np.zeros
+    y, saved = module.forward(make((2, 0)))
+    (dx,) = module.backward(saved, make(2))
+    assert y.tolist() == [value, value]
+    assert tuple(dx.shape) == (2, 0)
+
+
+def test_an_axis_of_a_number_of_entries_needs_no_such_care():
+    text = api.FORMATS["torch"](api.derive(api.loads((TEXT % "max").replace("[N, K]", "[N, 3]"))))
+    assert "y = x.amax(-1)  # [N]" in text
