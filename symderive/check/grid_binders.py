@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symderive.check.grid_math import Value
 from symderive.check.grid_numbers import FloatNumbers, Unsupported
-from symderive.check.grid_positions import index_of
+from symderive.check.grid_positions import index_of, integers
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def binder(grid: Grid, node: syntax.Binder) -> Value:
     rule = _RULES.get(node.op)
     if rule is None or set(node.indices) & grid.listed:
         raise Unsupported
+    node = _with_condition(grid, node)
     condition = None if node.condition is None else grid.truth(node.condition)
     if node.op == "sum" and condition is not None and not condition.all():
         assert node.condition is not None
@@ -30,6 +32,17 @@ def binder(grid: Grid, node: syntax.Binder) -> Value:
         if not used & grid.listed:
             return _sum_of_few(grid, node, condition, used)  # type: ignore[arg-type]
     return rule(grid, node, condition)
+
+
+def _with_condition(grid: Grid, node: syntax.Binder) -> syntax.Binder:
+    """The sum of ``where(c, a, 0)`` as one of a under the condition c on indices, so that few places are computed."""
+    match node:
+        case syntax.Binder(
+            op="sum", condition=None,
+            body=syntax.Call(function="where", arguments=(condition, a, syntax.Number(value=0))),
+        ) if not grid.parameters and integers(grid, condition) is not None:  # fmt: skip
+            return replace(node, condition=condition, body=a)
+    return node
 
 
 def _axes(grid: Grid, node: syntax.Binder) -> list[int]:

@@ -50,7 +50,8 @@ class Draw:
             chosen = self.rng.integers(len(self.grid), size=tuple(shape))
             values = self._array([self.grid[int(i)] for i in chosen.flat], shape)
         elif self.exact:
-            values = self._array([self._rational() for _ in range(math.prod(shape))], shape)
+            factor = Fraction(self.scale).limit_denominator(10)
+            values = self._array([self._rational(factor) for _ in range(math.prod(shape))], shape)
         else:
             values = self.rng.standard_normal(tuple(shape)) * self.scale
         # NumPy makes a number of the sum of arrays without axes
@@ -72,12 +73,12 @@ class Draw:
         """A quotient that stays exact where the numbers are."""
         return values / by if not self.exact else values * (Fraction(1) / by)
 
-    def _rational(self) -> Fraction:
-        numerator = int(self.rng.integers(1, 24)) * (1 if self.rng.integers(2) else -1)
-        value = Fraction(numerator, int(self.rng.choice(DENOMINATORS)) * 4)
+    def _rational(self, factor: Fraction) -> Fraction:
         if self.rough:
-            value = Fraction(int(self.rng.integers(-6 * self.rough, 6 * self.rough)), self.rough)
-        return value * Fraction(self.scale).limit_denominator(10)
+            return Fraction(int(self.rng.integers(-6 * self.rough, 6 * self.rough)), self.rough) * factor
+        numerator = int(self.rng.integers(1, 24)) * (1 if self.rng.integers(2) else -1)
+        value = Fraction(numerator, DENOMINATORS[self.rng.integers(len(DENOMINATORS))] * 4)
+        return value if factor == 1 else value * factor
 
     def _array(self, values: Sequence[Fraction], shape: Sequence[int]) -> np.ndarray:
         if not self.exact:
