@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import re
@@ -10,6 +11,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
+from symderive import api
 from symderive.catalogue import catalogue
 from symderive.report.console_rich import RichPrinter
 from symderive.report.document import Entry
@@ -41,6 +43,16 @@ def test_new_writes_where_it_is_told(run, tmp_path):
     result = run("new", "my_op", "--out", "ops/other.yaml")
     assert result.returncode == 2
     assert "my_op.yaml" in result.stderr
+
+
+LOAD = api.load
+READ = functools.cache(LOAD)
+
+
+@pytest.fixture(autouse=True)
+def _the_catalogue_is_read_once(monkeypatch):
+    ours = set(catalogue())
+    monkeypatch.setattr(api, "load", lambda path: READ(path) if path in ours else LOAD(path))
 
 
 def entries(shown: str) -> dict[str, str]:
