@@ -44,7 +44,7 @@ def solve(pairs: Iterable[tuple[Expr, Expr]], unknowns: Iterable[Index]) -> Solu
     solution = _solve(pairs, unknowns)
     if solution.left and (split := in_digits(pairs, unknowns)) is not None:
         by_digits = _solve(split.pairs, [i for i in unknowns if i not in split.values] + split.digits)
-        if not any(d in delta.atoms(Index) for delta in by_digits.left for d in split.digits):
+        if len(by_digits.left) < len(solution.left):
             for index, value in split.values.items():
                 by_digits.put(index, substitute(value, by_digits.values))
             known = by_digits.values
@@ -98,6 +98,9 @@ def _one_unknown(target: Expr, position: Expr, unknowns: list[Index]) -> tuple[I
     if position in unknowns and position not in target.atoms(Index):
         return position, target
     present = [i for i in unknowns if i in position.atoms(Index) | target.atoms(Index)]
+    if len(present) > 1 and isinstance(position, Mod):
+        found = (_rotation(target, position, i) for i in present if i not in target.atoms(Index))
+        return next((f for f in found if f is not None), None)
     if len(present) != 1:
         return None
     index = present[0]

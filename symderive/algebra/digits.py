@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sympy import Add, Expr, Mul, S, cancel, expand, floor
@@ -27,32 +27,29 @@ def in_digits(pairs: Sequence[tuple[Expr, Expr]], unknowns: Sequence[Index]) -> 
 
     Of h itself D divides the extent; of the others the quotients run over nearly all that they are compared with.
     """
+    pairs = [(t, transform(p, _quotient_of_remainder)) for t, p in pairs]
     values: dict[Index, Expr] = {}
     digits: list[Index] = []
+    quotients = {n for _, p in pairs for n in p.atoms(FloorDiv, Mod)}
     for unknown in unknowns:
+        chain = _chain_of(unknown, quotients)
+        if chain is not None:
+            values[unknown], own = chain
+            digits += own
+            continue
         found = {n.args for _, p in pairs for n in p.atoms(FloorDiv, Mod) if unknown in n.args[0].atoms(Index)}
         if len(found) != 1:
             continue
         ((inner, divisor),) = found
         if divisor.atoms(Index, Access):
             continue
-        plain = _digits_of_whole(unknown, divisor) if inner == unknown else None
-        split = plain or _digits_of_part(unknown, inner, divisor, pairs)
+        split = _digits_of_part(unknown, inner, divisor, pairs)
         if split is not None:
             values[unknown] = split[0]
             digits += split[1:]
     if not values:
         return None
     return Split([(t, transform(substitute(p, values), _without_remainder)) for t, p in pairs], values, digits)
-
-
-def _digits_of_whole(unknown: Index, divisor: Expr) -> tuple[Expr, Index, Index] | None:
-    """``h = D*q + r`` where D divides the extent of h; with its digits."""
-    count = cancel(unknown.extent / divisor)
-    if not _is_whole(count):
-        return None
-    high, low = Index("~", count).fresh(), Index("~", divisor).fresh()
-    return divisor * high + low, high, low
 
 
 def _digits_of_part(
@@ -105,17 +102,33 @@ def split_by_digits(expression: Expr, indices: Sequence[Index]) -> tuple[Expr, d
     """
     found: dict[Index, tuple[Index, ...]] = {}
     values: dict[Index, Expr] = {}
+    expression = transform(expression, _quotient_of_remainder) if expression.atoms(FloorDiv) else expression
     quotients = expression.atoms(FloorDiv, Mod)
     for index in indices:
-        divisors = {d for n in quotients for d in _divisors(n, index)}
-        scales = _chain(divisors, index.extent) if divisors else None
-        if scales is None:
-            continue
-        radices = [cancel(b / a) for a, b in itertools.pairwise(scales)]
-        digits = [Index("~", radix).fresh() for radix in radices]
-        found[index] = tuple(digits[::-1])
-        values[index] = Add(*(s * d for s, d in zip(scales, digits, strict=False)))
+        chain = _chain_of(index, quotients)
+        if chain is not None:
+            values[index], found[index] = chain
     return transform(substitute(expression, values), _without_remainder) if found else expression, found
+
+
+def _chain_of(index: Index, quotients: Collection[Expr]) -> tuple[Expr, tuple[Index, ...]] | None:
+    """The index by the digits that it is read by, and those, the highest first."""
+    divisors = {d for n in quotients for d in _divisors(n, index)}
+    scales = _chain(divisors, index.extent) if divisors else None
+    if scales is None:
+        return None
+    radices = [cancel(b / a) for a, b in itertools.pairwise(scales)]
+    digits = [Index("~", radix).fresh() for radix in radices]
+    return Add(*(s * d for s, d in zip(scales, digits, strict=False))), tuple(digits[::-1])
+
+
+def _quotient_of_remainder(expression: Expr) -> Expr:
+    """``n % (a*d) // d = n // d % a``."""
+    if isinstance(expression, FloorDiv) and isinstance(expression.args[0], Mod):
+        (number, modulus), divisor = expression.args[0].args, expression.args[1]
+        if _is_whole(cancel(modulus / divisor)):
+            return Mod(FloorDiv(number, divisor), cancel(modulus / divisor))
+    return expression
 
 
 def _divisors(node: Expr, index: Index) -> list[Expr]:

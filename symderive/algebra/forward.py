@@ -38,7 +38,7 @@ def _inline_exponentials(expression: Expr, done: dict[str, Equation]) -> tuple[E
         if not isinstance(node, Access) or node in padded:
             return node
         equation = done.get(node.tensor)
-        if equation is None or not _is_exponential(equation.right):
+        if equation is None or not _is_exponential(equation.right, done):
             return node
         used.add(node.tensor)
         inner = equation.right.xreplace(dict(zip(equation.indices, node.indices, strict=True)))
@@ -47,9 +47,13 @@ def _inline_exponentials(expression: Expr, done: dict[str, Equation]) -> tuple[E
     return transform_opened(expression, rule), used
 
 
-def _is_exponential(expression: Expr) -> bool:
-    """Whether it is an exponential, or a sum, product or complement of such."""
-    return bool(expression.atoms(Exp)) or any(a.function == "sigmoid" for a in expression.atoms(Apply))
+def _is_exponential(expression: Expr, done: dict[str, Equation]) -> bool:
+    """Whether it is an exponential, or a sum, product or complement of such, or a plain sum of tensors that are."""
+    if expression.atoms(Exp) or any(a.function == "sigmoid" for a in expression.atoms(Apply)):
+        return True
+    if not isinstance(expression, Sum):
+        return False
+    return any(a.tensor in done and done[a.tensor].right.atoms(Exp) for a in expression.atoms(Access))
 
 
 def _hazards(expression: Expr) -> int:

@@ -70,7 +70,11 @@ def stable_form(expression: Expr) -> Expr:
             node = rule(node)
         return node
 
-    return transform_opened(expression, at_node)
+    for _ in range(2):  # what a rule makes of a node may be one for a rule of its parts
+        before, expression = expression, transform_opened(expression, at_node)
+        if expression == before:
+            break
+    return expression
 
 
 ROUNDS = 4

@@ -393,7 +393,7 @@ _CALLS: dict[type, str] = {nodes.Maximum: "max", nodes.Minimum: "min", nodes.Cla
 def _order(op: str, flipped: str) -> Callable[[Writer, Expr], Node]:
     def write(writer: Writer, expression: Expr) -> Node:
         a, b = expression.args
-        if (b.atoms(Access) and not a.atoms(Access)) or (a.is_number and not b.is_number):
+        if (b.atoms(Access) and not a.atoms(Access, Index)) or (a.is_number and not b.is_number):
             return syntax.Compare((flipped,), (writer.write(b), writer.write(a)))
         return syntax.Compare((op,), (writer.write(a), writer.write(b)))
 

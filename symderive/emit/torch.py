@@ -156,6 +156,9 @@ class TorchPrinter(Printer):
             return fill(special, *(self.write(a) for a in node.args))
         if node.function == "pow" and numbers[1] and (power := _POWERS.get(node.args[1].value)):  # type: ignore[attr-defined]
             return fill(power, self.write(node.args[0]))
+        if node.function in p.COMPARISONS and all(numbers):  # of sizes; torch.where takes no bool of Python's
+            first = self._full(Text(self.real), (), node.args[0].value)  # type: ignore[attr-defined]
+            return fill(self.spelling(node.function), first, self.write(node.args[1]))
         if node.function == "where" and node.kind == "real" and all(numbers[1:]):
             first = self._full(Text(self.real), (), node.args[1].value)  # type: ignore[attr-defined]
             return fill(self.functions["where"], self.write(node.args[0]), first, self.write(node.args[2]))
@@ -424,6 +427,8 @@ class TorchPrinter(Printer):
         if any(s != 1 for s in window.stride):
             result = index(result, "...", *(f":{self.size(k)}" for k in node.shape[2:]))
         # Of an empty batch, which stands for the channels here, torch's convolution loses the shape.
+        if node.value.shape[0].is_positive and node.value.shape[0].is_number:
+            return convolved, result
         count, empty = Text(self.size(node.value.shape[0])), self._zeros(node.value, node.shape)
         return convolved, fill("{0} if {1} else {2}", result, count, empty)
 

@@ -16,7 +16,7 @@ from symderive.lower.arithmetic import multiply
 from symderive.lower.axes import Axes, Labelled, batch_first, shape_of, spread
 from symderive.lower.context import Lowering
 from symderive.lower.delta import Target
-from symderive.lower.integers import affine, same, simplify_size
+from symderive.lower.integers import affine, radix, same, simplify_size
 from symderive.lower.plan import BATCH_SIZE, ROWS, Window
 from symderive.record import record
 
@@ -42,7 +42,7 @@ def recognised(factors: list[Expr], masks: list[Expr], bound: list[Index], ctx: 
         return None
     for n, factor in enumerate(factors):
         slides = _slides(factor, bound, ctx)
-        if slides:
+        if slides and not _are_digits(factor, factors, bound, ctx):
             return _from_slides(factor, [f for m, f in enumerate(factors) if m != n], slides, bound, ctx)
     return None
 
@@ -70,6 +70,24 @@ def _slides(e: Expr, bound: Sequence[Index], ctx: Lowering) -> list[Slide] | Non
     if len({*moving, *plain}) != len(moving) + len(plain) or len(slides) > _MOST:
         return None
     return slides
+
+
+def _are_digits(factor: Expr, factors: Sequence[Expr], bound: Sequence[Index], ctx: Lowering) -> bool:
+    """Whether windows lie side by side and fill the axes, and nothing else is summed: a reshape says that plainly."""
+    inner = factor.args[0] if isinstance(factor, Pad) else factor
+    assert isinstance(inner, Access)
+    for place, extent in zip(inner.indices, ctx.tensors[inner.tensor].shape, strict=True):
+        form = affine(place)
+        if form is None or len(form.terms) != 2:
+            continue
+        if (
+            form.constant is not S.Zero
+            or radix(form) is None
+            or not same(Mul(*(i.extent for i in form.indices)), extent)
+        ):
+            return False
+    inside = {i for p in inner.indices for i in p.atoms(Index)}
+    return not any(ctx.free(f) - inside for f in factors) and all(not isinstance(p, Index) for p in inner.indices)
 
 
 @record

@@ -36,6 +36,26 @@ FORMS = {
         "y[c, h, v] = x[4*c + 2*(h % 2) + v % 2, h // 2, v // 2]",
         "dx[i, j, k] = dy[i // 4, 2 * j + i // 2 % 2, 2 * k + i % 2]",
     ),
+    "pixel unshuffle": (
+        "inputs: {x: [C, 2*H, 2*D]}\nindices: {c: 4*C, h: H, v: D}",
+        "y[c, h, v] = x[c // 4, 2*h + c % 4 // 2, 2*v + c % 2]",
+        "dx[i, j, k] = dy[2 * (j % 2) + 4 * i + k % 2, j // 2, k // 2]",
+    ),
+    "patches": (
+        "inputs: {x: [C, H]}\nindices: {c: 2*C, h: H - 1}",
+        "y[c, h] = x[c // 2, h + c % 2]",
+        "dx[i, j] = sum[k, h : h + k == j](dy[2 * i + k, h])",
+    ),
+    "circular": (
+        "inputs: {x: [H], w: [D]}\nindices: {h: H}",
+        "y[h] = sum[d](x[(h + d) % H] * w[d])",
+        "dx[h] = sum[d](dy[(h - d) % H] * w[d])",
+    ),
+    "Kronecker product": (
+        "inputs: {a: [N, C], b: [H, D]}\nindices: {i: N*H, j: C*D}",
+        "y[i, j] = a[i // H, j // D] * b[i % H, j % D]",
+        "da[k, l] = sum[m, n](dy[H * k + m, D * l + n] * b[m, n])",
+    ),
     "groups": (
         "inputs: {x: [2*C, D], w: [2*P, C]}\nindices: {o: 2*P}",
         "y[o, d] = sum[c](x[o // P * C + c, d] * w[o, c])",

@@ -54,9 +54,15 @@ SOFTMAX = ["dx[n, k] = y[n, k] * (dy[n, k] - sum[j](dy[n, j] * y[n, j]))"]
         ["y[n, k] = exp(x[n, k]) / sum[j](exp(x[n, j]))"],
         ["e[n, k] = exp(x[n, k])", "s[n] = sum[j](e[n, j])", "y[n, k] = e[n, k] / s[n]"],
         ["m[n] = max[j](x[n, j])", "e[n, k] = exp(x[n, k] - m[n])", "y[n, k] = e[n, k] / sum[j](e[n, j])"],
+        [
+            "m[n] = max[j](x[n, j])",
+            "e[n, k] = exp(x[n, k] - m[n])",
+            "s[n] = sum[j](e[n, j])",
+            "y[n, k] = e[n, k] / s[n]",
+        ],
         ["y[n, k] = exp(x[n, k] - logsumexp[j](x[n, j]))"],
     ],
-    ids=["softmax", "quotient", "in three equations", "shifted", "logsumexp"],
+    ids=["softmax", "quotient", "in three equations", "shifted", "shifted, in four", "logsumexp"],
 )
 def test_a_softmax_is_recognised(forward):
     derived = index_forms(op("{x: [N, K]}", forward))

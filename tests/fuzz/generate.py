@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-INDICES = {"N": "n", "K": "k", "J": "j"}
+INDICES = {"N": "n", "K": "k", "J": "j", "2*K": "q"}
 UNARY = (
     "exp({0} / 3)",
     "tanh({0})",
@@ -38,7 +38,7 @@ BINARY = (
     "{0} / (1 + ({1})**2)",
     "min({0}, {1})",
 )
-MASKS = ("{i} > 0", "{t} > 0", "{i} % 2 == 0", "m[n]")
+MASKS = ("{i} > 0", "{t} > 0", "{i} % 2 == 0", "m[n]", "{i} < 2", "{i} == 1", "any[i](z[i] > {i})", "not {i} >= 1")
 SHAPES = (("N",), ("K",), ("N", "K"), ("J", "K"), ("N", "J"), ())
 
 
@@ -83,6 +83,8 @@ class Maker:
         index = INDICES[self.rng.choice(over)] if over else ""
         if "m[n]" in condition:
             self.inputs["m"] = "{shape: [N], bool: true}"
+        if "z[i]" in condition:
+            self.inputs["z"] = "{shape: [K], grad: false}"
         text = condition.format(i=index, t=self.entry(over))
         return f"where({text}, {self.expression(over, depth)}, {self.expression(over, max(depth - 1, 0))})"
 
@@ -181,8 +183,142 @@ class Maker:
         a, b = self.input(("N", "K")), self.input(("J", "K"))
         self.define(("N", "J"), f"sum[k](({a}[n, k] - {b}[j, k])**2)")
 
+    def _fixed_entries(self) -> None:
+        a = self.input(("N", "K"))
+        body = self.rng.choice(
+            (
+                f"{a}[n, 0] * {a}[n, k]",
+                f"tanh(pad({a}[n, 1])) * pad({a}[n, 3]) + {a}[n, k]",
+                f"where(k < 2, pad({a}[n, k + 1]), {self.entry(('N', 'K'))})",
+                f"where(k >= 2, pad({a}[n, k - 2]), sin(pad({a}[n, k + 3])))",
+                f"{a}[0, k] * {a}[N - 1, k] * {self.entry(('N',))}",
+            )
+        )
+        self.define(("N", "K"), body)
+
+    def _halves(self) -> None:
+        a = self.input(("N", "2*K"))
+        body = self.rng.choice(
+            (
+                f"{a}[n, k] * sigmoid({a}[n, K + k])",
+                f"{a}[n, 2*k]**2 + {a}[n, 2*k + 1]",
+                f"sum[s]({a}[n, 2*k + s] * {self.entry(('N', 'K'))})",
+                f"max[s]({a}[n, s*K + k])",
+                f"{a}[n, 2*K - 1 - k] * {a}[n, (k + 3) % (2*K)]",
+            )
+        )
+        self.define(("N", "K"), body)
+
+    def _doubled(self) -> None:
+        a = self.input(("N", "K"))
+        body = self.rng.choice(
+            (
+                f"{a}[n, q // 2]",
+                f"{a}[n, q % K]",
+                f"{a}[n, q // 2] * {self.entry(('N', '2*K'))}",
+                f"where(q < K, pad({a}[n, q]), -pad({a}[n, q - K])**2)",
+                f"pad({a}[n, (q + 1) // 2])",
+                f"{a}[n, (2*K - 1 - q) // 2] * q",
+            )
+        )
+        self.define(("N", "2*K"), body)
+
+    def _strided(self) -> None:
+        a = self.input(("N", "K"))
+        body = self.rng.choice(
+            (
+                f"{a}[n, (k * k) % K]",
+                f"{a}[n, (2 * k + 1) % K]",
+                f"pad({a}[n, (k + 2) // 2])",
+                f"pad({a}[n, 3 * k - 2])",
+                f"sum[r](pad({a}[n, 2 * k + r - 3]) * exp({a}[n, k]))",
+                f"sum[r](pad({a}[n, k - 2 * r]))",
+                f"prod[r](pad({a}[n, k + r - 1], 1))",
+                f"{a}[n, k] - pad({a}[n, k - 1])",
+            )
+        )
+        self.define(("N", "K"), body)
+
+    def _nested_gather(self) -> None:
+        self.inputs["t"] = "{shape: [N], index: K}"
+        self.inputs["u"] = "{shape: [K], index: N}"
+        a = self.input(("N", "K"))
+        body = self.rng.choice(
+            (
+                f"{a}[u[t[n]], k]",
+                f"{a}[n, t[u[k]]]",
+                f"{a}[u[k], t[n]] * {a}[n, k]",
+                f"{a}[n, argmax[i]({a}[n, i])] * {self.entry(('N', 'K'))}",
+                f"where(t[n] == k, {a}[n, k]**2, 0)",
+                f"delta(t[n], k) * {a}[n, k] - {a}[n, t[n]]",
+            )
+        )
+        self.define(("N", "K"), body)
+
+    def _matrix(self) -> None:
+        a = self.input(("N", "K"))
+        self.define(("N", "N"), f"delta(n, m0) + sum[k]({a}[n, k] * {a}[m0, k]) / 9")
+        name = f"h{len(self.lines) - 1}"
+        self.lines[-1] = self.lines[-1].replace(f"{name}[n, n]", f"{name}[n, m0]")
+        kind = self.rng.randrange(4)
+        if kind == 0:
+            self.define(("N",), f"sum[m0](inv[n, m0]({name}[n, m0]) * {self.input(('N',))}[m0])")
+        elif kind == 1:
+            self.define((), f"logdet[n, m0]({name}[n, m0])")
+        elif kind == 2:
+            self.define((), f"det[n, m0]({name}[n, m0])")
+        else:
+            self.define(("N",), f"sum[m0 : m0 < n]({name}[n, m0]**2) + {name}[n, n]")
+
+    def _loss(self) -> None:
+        a = self.input(("N", "K"))
+        self.inputs["t"] = "{shape: [N], index: K}"
+        self.define(
+            ("N",),
+            self.rng.choice(
+                (
+                    f"-sum[k](softmax[k]({a}[n, k]) * log_softmax[k]({a}[n, k]))",
+                    f"logsumexp[k]({a}[n, k]) - {a}[n, t[n]]",
+                    f"log(sum[k](exp({a}[n, k]) * sigmoid({self.entry(('N', 'K'))})))",
+                    f"log(mean[k](exp({a}[n, k])))",
+                    f"sqrt(mean[k]({a}[n, k]**2) - mean[k]({a}[n, k])**2 + 1)",
+                    f"sum[k](clamp({a}[n, k], -0.5, 1.5) * stop({a}[n, k]))",
+                    f"sum[i, k : i < k]({a}[n, i] * {a}[n, k]**2)",
+                    f"sum[k](abs({a}[n, k])**3)**(1/3)",
+                    f"log(sum[i, k](exp({a}[n, i] - {a}[n, k])))",
+                    f"-log(sigmoid({a}[n, t[n]] * c)) - mean[k](log(1 - sigmoid(c + {a}[n, k])))",
+                )
+            ),
+        )
+
+    def _five_axes(self) -> None:
+        a = self.input(("N", "2", "K", "J", "2"))
+        body = self.rng.choice(
+            (
+                f"sum[s, j, r0]({a}[n, s, k, j, r0] * {self.entry(('J',))})",
+                f"sum[s, j]({a}[n, s, k, j, 1 - s]**2)",
+                f"max[j]({a}[n, 0, k, j, 1]) * {a}[n, 1, k, 0, 1]",
+                f"sum[s, j, r0](softmax[j]({a}[n, s, k, j, r0]) * {a}[n, r0, k, j, s])",
+            )
+        )
+        self.define(("N", "K"), body)
+
+    def _other_axis(self) -> None:
+        a = self.input(("N", "K"))
+        op = self.rng.choice(("softmax[n]({})", "log_softmax[n]({})", "{} - mean[m0]({b})", "{} / sum[m0](exp({b}))"))
+        self.define(("N", "K"), op.format(f"{a}[n, k]", b=f"{a}[m0, k]"))
+
 
 KINDS = (
+    "fixed_entries",
+    "halves",
+    "doubled",
+    "strided",
+    "nested_gather",
+    "matrix",
+    "loss",
+    "five_axes",
+    "other_axis",
     "pointwise",
     "masked",
     "contraction",
@@ -213,5 +349,15 @@ def random_spec(seed: int) -> str:
             maker.define((), f"sum[{over}]({last}[{over}]**2) / 2")
     inputs = "".join(f"  {name}: {shape}\n" for name, shape in maker.inputs.items())
     forward = "".join(f"  {line}\n" for line in maker.lines)
-    ranges = "indices: {n: N, k: K, j: J, i: K, l: K, r: 3}\n"
-    return f"name: random\nsizes: {{N: 3, K: 5, J: 4}}\ninputs:\n{inputs}{ranges}forward: |\n{forward}"
+    ranges = "indices: {n: N, k: K, j: J, q: 2*K, i: K, l: K, m0: N, r: 3, s: 2, r0: 2}\n"
+    outputs = _outputs(maker, rng)
+    head = "name: random\nsizes: {N: 3, K: 5, J: 4}\nconstants: {c: 1/3}\n"
+    return f"{head}inputs:\n{inputs}{ranges}{outputs}forward: |\n{forward}"
+
+
+def _outputs(maker: Maker, rng: random.Random) -> str:
+    """Sometimes several outputs: the last equation and others."""
+    names = [f"h{n}" for n in range(len(maker.lines))]
+    if len(names) < 2 or rng.random() < 0.7:
+        return ""
+    return f"output: [{', '.join(sorted({rng.choice(names[:-1]), names[-1]}))}]\n"

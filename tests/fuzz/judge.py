@@ -35,7 +35,9 @@ def faults(seed: int) -> list[str]:
     derivation = derive(spec)
     found = _differences("index form", gradients(derivation, point, upstreams, sizes), true)
     emitted, autograd = _emitted(derivation, point, upstreams)
-    return found + _differences("emitted code", emitted, true) + _differences("autograd", autograd, true)
+    found += _differences("emitted code", emitted, true)
+    stops = "stop(" in text  # which autograd of the emitted forward does not see
+    return found if stops else found + _differences("autograd", autograd, true)
 
 
 def _differences(what: str, values: dict[str, np.ndarray], true: dict[str, np.ndarray]) -> list[str]:
