@@ -29,7 +29,7 @@ WRT = ("z",)
 
 
 def _forward(z: Tensor) -> Tensor:
-    """y.
+    """y of z.
 
     z [..., C] -> y [..., C]
     """
@@ -49,7 +49,7 @@ def _backward(y: Tensor, dy: Tensor) -> Tensor:
 
 
 def _tangents(y: Tensor, z_t: Tensor) -> Tensor:
-    """How y_t move with the inputs.
+    """How y_t moves with the inputs.
 
     y [..., C], z_t [..., C] -> y_t [..., C]
     """
@@ -65,7 +65,7 @@ def _second_backward(
     grad_y: Tensor,
     dgrad_z: Tensor,
 ) -> tuple[Tensor | None, Tensor | None]:
-    """The gradients of ``_backward``, whose results are called grad_z here.
+    """The gradients of ``_backward``, whose result is called grad_z here.
 
     y [..., C], grad_y [..., C], dgrad_z [..., C] -> dgrad_y [..., C], dy [..., C]
     """
@@ -77,7 +77,8 @@ def _second_backward(
     if needs_y:
         # dy[..., j] = dgrad_z[..., j] * (grad_y[..., j] - sum[i](grad_y[..., i] * y[..., i])) -
         #     grad_y[..., j] * sum[i](dgrad_z[..., i] * y[..., i])
-        dy = dgrad_z * (grad_y - (grad_y * y).sum(-1, keepdim=True)) - grad_y * total  # [..., C]
+        total2 = (grad_y * y).sum(-1, keepdim=True)  # [..., 1]
+        dy = torch.addcmul(dgrad_z * (grad_y - total2), grad_y, total, value=-1)  # [..., C]
     return dgrad_y, dy
 
 
@@ -87,7 +88,7 @@ def _backward_tangents(
     grad_y_t: Tensor | None,
     y_t: Tensor | None,
 ) -> Tensor:
-    """How grad_z_t move with what ``_backward`` reads.
+    """How grad_z_t moves with what ``_backward`` reads.
 
     y [..., C], grad_y [..., C], grad_y_t [..., C], y_t [..., C] -> grad_z_t [..., C]
     """
@@ -99,9 +100,9 @@ def _backward_tangents(
     # grad_z_t[..., j] = y_t[..., j] * (grad_y[..., j] - sum[i](grad_y[..., i] * y[..., i])) +
     #     y[..., j] * (grad_y_t[..., j] - sum[i](grad_y[..., i] * y_t[..., i]) -
     #     sum[i](grad_y_t[..., i] * y[..., i]))
+    difference = grad_y_t - ((grad_y * y_t).sum(-1) + (grad_y_t * y).sum(-1))[..., None]  # [..., C]
     # [..., C]
-    product = y * (grad_y_t - ((grad_y * y_t).sum(-1) + (grad_y_t * y).sum(-1))[..., None])
-    grad_z_t = y_t * (grad_y - (grad_y * y).sum(-1, keepdim=True)) + product  # [..., C]
+    grad_z_t = torch.addcmul(y_t * (grad_y - (grad_y * y).sum(-1, keepdim=True)), y, difference)
     return grad_z_t
 
 
@@ -130,13 +131,12 @@ def _refuse_forward_over_forward() -> None:
 
 
 def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors, under autocast in float32, as losses and norms are."""
+    """The tensors, under autocast at least in float32, as losses and norms take them."""
     device = tensors[0].device.type
     if not torch.is_autocast_enabled(device):
         return tensors
-    dtype = torch.float32
-    real = (torch.float16, torch.bfloat16, torch.float32)
-    return tuple(t.to(dtype) if t.dtype in real else t for t in tensors)
+    narrow = (torch.float16, torch.bfloat16)
+    return tuple(t.float() if t.dtype in narrow else t for t in tensors)
 
 
 class SoftmaxBackward(torch.autograd.Function):
@@ -192,6 +192,7 @@ class Softmax(torch.autograd.Function):
     @staticmethod
     @_without_autocast
     def forward(z: Tensor) -> Any:
+        # torch.func differentiates inside of vmap: there the formulas take the batch as a whole
         if any(map(torch._C._functorch.is_batchedtensor, (z,))):
             return _forward(z)
         return _op(z)
@@ -206,10 +207,10 @@ class Softmax(torch.autograd.Function):
     @staticmethod
     @_without_autocast
     def backward(ctx: Any, dy: Tensor | None) -> Any:
+        if dy is None:
+            return None
         (y,) = ctx.saved_tensors
-        dz = None
-        if dy is not None:
-            dz = SoftmaxBackward.apply(y, dy)
+        dz = SoftmaxBackward.apply(y, dy)
         return dz
 
     @staticmethod
@@ -242,24 +243,30 @@ _autograd = torch._library.autograd.make_autograd_impl(_op._opoverload, _op)
 def _without_forward_mode(keyset: Any, *inputs: Tensor) -> Any:
     """Raises in forward mode, where an op of torch.library would lose the tangents."""
     forward_ad = torch.autograd.forward_ad
-    moving = (x for x in inputs if forward_ad.unpack_dual(x).tangent is not None)
-    if forward_ad._is_fwd_grad_enabled() and any(True for _ in moving):
-        raise RuntimeError("symderive::softmax has no forward mode: call the function softmax instead")
+    if forward_ad._is_fwd_grad_enabled() and any(
+        forward_ad.unpack_dual(x).tangent is not None for x in inputs
+    ):
+        raise RuntimeError(
+            "symderive::softmax has no forward mode: "
+            "call the function softmax instead"
+        )
     return _autograd(keyset, *inputs)
 
 
 _library = torch.library.Library("symderive", "FRAGMENT")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch says that this overrides a kernel: it should
-    _library.impl("softmax", _without_forward_mode, "Autograd", with_keyset=True, allow_override=True)
+    _library.impl(
+        "softmax", _without_forward_mode, "Autograd", with_keyset=True, allow_override=True
+    )
 
 
 def softmax(z: Tensor) -> Tensor:
     """Softmax over the last axis.
 
-    y[..., j] = softmax[j](z[..., j])
-
     z [..., C] -> y [..., C]
+
+        y[..., j] = softmax[j](z[..., j])
     """
     (z,) = _cast(z)
     if torch.compiler.is_compiling():
@@ -273,7 +280,7 @@ def _verify() -> None:
     """
     torch.manual_seed(0)
     inputs = (
-        torch.randn(2, 2, dtype=torch.float64, requires_grad=True),  # z
+        torch.randn(3, 2, dtype=torch.float64, requires_grad=True),  # z
     )
     torch.autograd.gradcheck(softmax, inputs, check_forward_ad=True)
     torch.autograd.gradgradcheck(softmax, inputs, check_fwd_over_rev=True)
