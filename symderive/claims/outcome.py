@@ -77,7 +77,8 @@ MOST_DIGITS = 4000
 def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides]) -> bool | None:
     """Whether two entries differ that seem to: with more digits, a difference vanishes or stays.
 
-    There must be enough digits to see a number as small as ``1 - sigmoid(1000)`` beside 1.
+    There must be enough digits to see a number as small as ``1 - sigmoid(1000)`` beside 1. Where few digits agreed by
+    luck, more do not make the difference much smaller, but let it be seen that the numbers agree.
     """
     digits = EXACT.digits
     before = _pair(known[digits], at, digits)
@@ -88,7 +89,7 @@ def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact
         if digits not in known:
             known[digits] = again(with_digits(digits))
         after = _pair(known[digits], at, digits)
-        if vanishes(before[0] - before[1], after[0] - after[1]):
+        if vanishes(before[0] - before[1], after[0] - after[1]) or equal(*after):
             return False
         if _leading_zeros(after) + EXACT.digits <= digits and all(map(_steady, before, after)):
             return True

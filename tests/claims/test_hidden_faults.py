@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from symderive import spec as specs
+from symderive.check.exact import EXACT, Exact
 from symderive.claims import judge_text
+from symderive.claims.bench import Sides
+from symderive.claims.outcome import compared
 
 
 def spec_of(forward: str, inputs: str = "x: [N]", constants: str = "") -> specs.Spec:
@@ -105,3 +109,17 @@ def test_sizes_reach_past_the_numbers_that_a_claim_compares_with():
     assert verdict(spec, "dx[i] = where(i == 5, 3, 2) * x[i] * dy[i]") == ("wrong", "")
     assert verdict(spec, "dx[i] = (2 + delta(i, 9)) * x[i] * dy[i]") == ("wrong", "")
     assert verdict(spec, "dx[i] = where(i < 7, x[i] + x[i], 2*x[i]) * dy[i]")[0] == "right"
+
+
+@pytest.mark.parametrize(("relative", "wrong"), [("1e-95", False), ("1e-45", True)])
+def test_numbers_that_agreed_by_luck_are_not_different(relative, wrong):
+    """With 60 digits they happened to agree to 93; with 140 they agree to no more, relative to their size to 95."""
+
+    def sides(numbers: Exact) -> Sides:
+        number = numbers.context.mpf
+        fine = numbers.digits > EXACT.digits
+        rest = number("1e-46") * (number(relative) if fine else number("4e-47"))
+        true = np.array([number("1e-46")], object)
+        return Sides(true + rest, true)
+
+    assert (compared(None, sides(EXACT), sides).wrong is not None) == wrong
