@@ -273,7 +273,8 @@ class Bench:
             array = array.reshape(math.prod(array.shape[: self.world.batch]), *array.shape[self.world.batch :])
         if array.ndim != len(indices):
             axes = f"{array.ndim} {'axis' if array.ndim == 1 else 'axes'}"
-            raise ClaimError("shape", f"{name} has {axes}, and is given {len(indices)} indices")
+            given = f"{len(indices)} {'index' if len(indices) == 1 else 'indices'}"
+            raise ClaimError("shape", f"{name} has {axes}, and is given {given}")
         return array
 
     def spelled(self, array: np.ndarray, indices: Sequence[syntax.Node]) -> np.ndarray:

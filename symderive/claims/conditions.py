@@ -277,7 +277,7 @@ def without_zeros(trial: Trial, outcome: Outcome) -> tuple[Verdict, Diagnosis | 
     condition = f"{subject} without zeros" if subject else "wherever the claim has a value"
     where = f"{subject} has a zero" if subject else "a denominator of it is zero"
     sentence = f"The claim is undefined where {where}, and the forward is differentiable there; it is right elsewhere."
-    return "conditional", Diagnosis("unknown", sentence, condition, trial.counterexample(outcome)), ""
+    return "conditional", Diagnosis("unknown", sentence, condition, trial.counterexample(outcome), trial.formula()), ""
 
 
 def _vanishing(trial: Trial, outcome: Outcome) -> str | None:

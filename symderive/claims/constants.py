@@ -88,7 +88,7 @@ def only_for_constant(trial: Trial) -> Ruling | None:
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
                 example = {**found, "constants": {name: shown(other)}}
-                return "conditional", Diagnosis("factor", sentence, text, example), ""
+                return "conditional", Diagnosis("factor", sentence, text, example, trial.formula()), ""
     return None
 
 

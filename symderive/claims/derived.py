@@ -102,9 +102,7 @@ def _alone(plan: Any, tensor: str, tensors: list[str]) -> Any:
 
 def correction(desk: Desk) -> str | None:
     """The right formula in the claim's own style."""
-    if desk.line.role != "gradient":
-        return None
-    return desk.court.derived.formula(desk.line.name, array=desk.line.indices is None)
+    return desk.trial.formula()
 
 
 # A claim as the truth with a mistake in it
@@ -165,6 +163,16 @@ def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node
     yield from _other_operands(desk, right)
 
 
+MOST_QUOTED = 120
+"""Characters of a formula that still help in a sentence."""
+
+
+def _within(node: syntax.Node) -> str:
+    """Where something belongs, if that is short enough to be read."""
+    text = to_text(node)
+    return f": the gradient has {text}" if len(text) <= MOST_QUOTED else ""
+
+
 def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
     for place, terms in chains(right):
         for count in range(1, len(terms)):
@@ -173,7 +181,7 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
                 if _is_one(rest):
                     continue  # 1 - p is missing as a factor
                 words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
-                text = f"A term is missing: {words}, in {to_text(right)}."
+                text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(right)}."
                 yield "missing_term", put(right, place, sum_of(rest)), text
 
 
@@ -228,9 +236,9 @@ def _dropped_factors(
             rest = [f for m, f in enumerate(factors) if m != n]
             upstream = tensor_of(factor) in upstreams
             what = "upstream" if upstream else "factor"
-            text = f"The {what} {to_text(factor)} is missing in {to_text(inner)}."
+            text = f"The {what} {to_text(factor)} is missing{_within(inner)}."
             if op == "/":
-                text = f"The division by {to_text(factor)} is missing in {to_text(inner)}."
+                text = f"The division by {to_text(factor)} is missing{_within(inner)}."
             yield "missing_upstream" if upstream else "factor", put(right, place, product_of(rest)), text
 
 
@@ -244,5 +252,5 @@ def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
         if name not in tensors or any(part == "indices" for part, _ in place):
             continue
         for other in (n for n in alike(desk, name) if n not in helpers):
-            text = f"{other} stands where {name} should be, in {to_text(right)}."
+            text = f"{other} stands where {name} should be{_within(right)}."
             yield "wrong_operand", put(right, place, with_tensor(inner, other)), text

@@ -10,7 +10,7 @@ from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
 from symderive.claims.lines import FAULTS, ClaimError, names_in
-from symderive.claims.result import Diagnosis
+from symderive.claims.result import Diagnosis, sentence
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     residual.missing_multiple,
     edits.single_edits,
     values.summed_away,
-    residual.multiple_of_factor,
     forwards.by_a_function,
     forwards.unnamed_derivative,
     fit.several_changes,
@@ -55,6 +54,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     inlined,
     forwards.unnamed_gradient,
     forwards.other_forward,
+    residual.multiple_of_factor,
 )
 """Explanations, the smallest change first."""
 
@@ -69,10 +69,10 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
     if condition is not None and condition.weak and finding and (condition.kind, finding.kind) != _ONES:
         desk.condition = None
     finding = finding or _last_resort(desk)
-    sentence = " ".join(_sentences(desk, finding))
+    words = " ".join(_sentences(desk, finding))
     correction = _correction(desk, finding)
     text = desk.condition.text if desk.condition else None
-    return Diagnosis(finding.kind, sentence, text, trial.counterexample(outcome), correction)
+    return Diagnosis(finding.kind, words, text, trial.counterexample(outcome), correction)
 
 
 def _first(desk: Desk) -> Finding | None:
@@ -92,11 +92,8 @@ def _last_resort(desk: Desk) -> Finding:
     """Where nothing explains: the shape, if it is off, or the condition, or nothing."""
     error = desk.outcome.error
     if error is not None:
-        text = error.message
-        if text.split()[0].isalpha():
-            text = text[0].upper() + text[1:]
         kind = {"shape": "shape", "range": "shape", "index": "wrong_index"}.get(error.reason, "unknown")
-        return Finding(kind, f"{text}.")
+        return Finding(kind, sentence(error.message))
     if _is_upstream(desk):
         name = desk.line.name
         used = any(desk.line.tensor in names_in(e.right) for e in desk.spec.equations)

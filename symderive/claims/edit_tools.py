@@ -137,9 +137,14 @@ def products(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
 def heads(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
     """Products, terms, operands and bodies: where a factor can be missing."""
     yield (), node
+    first_operands = []
     for place, inner in places(node):
-        if place and not is_position(node, place) and _is_head(get(node, place[:-1]), place[-1]):
-            yield place, inner
+        if place and not is_position(node, place) and _is_head(above := get(node, place[:-1]), place[-1]):
+            if isinstance(above, syntax.Binary) and above.op == "@" and place[-1][0] == "left":
+                first_operands.append((place, inner))  # X.T @ (w * r) reads better than X.T * w @ r
+            else:
+                yield place, inner
+    yield from first_operands
 
 
 def _is_head(above: syntax.Node, step: tuple[str, int | None]) -> bool:

@@ -11,6 +11,7 @@ from symderive.claims.edits_functions import arguments, functions, recomputed, w
 from symderive.claims.edits_operands import comparisons, hot, indices, operands, positions, rebound, shifted
 from symderive.claims.edits_terms import (
     brackets,
+    complements,
     derivatives_added,
     factors_added,
     factors_dropped,
@@ -42,7 +43,7 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, transposes, means, rebound, indices, positions, sums_dropped, sums_added, axes_added, terms_dropped, operands,
-    hot, wrapped, shifted, recomputed, functions, signs, factors_dropped, powers, comparisons, brackets, upstreams,
-    numbers, factors_added, derivatives_added, terms_added, arguments,
+    complements, hot, wrapped, shifted, recomputed, functions, signs, factors_dropped, powers, comparisons, brackets,
+    upstreams, numbers, factors_added, derivatives_added, terms_added, arguments,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

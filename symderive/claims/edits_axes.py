@@ -191,6 +191,8 @@ def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for chosen in itertools.combinations(loose, count):
             for op in ("sum", "mean"):
                 new = syntax.Binder(op, chosen, None, node)
+                if isinstance(node, syntax.Binder) and node.op == op and node.condition is None:
+                    new = replace(node, indices=(*chosen, *node.indices))
                 yield Edit("missing_sum", new, f"The {op} over {', '.join(chosen)} is missing.")
     for place, inner in places(node):
         if isinstance(inner, syntax.Binder) and inner.op == "sum":

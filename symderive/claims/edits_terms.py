@@ -44,14 +44,35 @@ def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for count in (1, 2):
             for gone in itertools.combinations(range(len(factors)), count):
                 rest = [f for n, f in enumerate(factors) if n not in gone]
-                words = " * ".join(desk.text(factors[n][1]) for n in gone)
-                yield Edit("factor", put(node, place, product_of(rest)), f"The factor {words} is one too many.")
+                words = _superfluous(desk, [factors[n] for n in gone])
+                yield Edit("factor", put(node, place, product_of(rest)), words)
         for n, (op, factor) in enumerate(factors):
             flipped = list(factors)
             flipped[n] = ("/" if op == "*" else "*", factor)
             done = "divided by" if op == "/" else "multiplied by"
             words = f"The claim is {done} {desk.text(factor)}, and it should be the other way round."
             yield Edit("factor", put(node, place, product_of(flipped)), words)
+
+
+def _superfluous(desk: Desk, factors: Sequence[tuple[str, syntax.Node]]) -> str:
+    """That factors are too many: ``p * (1 - p)``, or a division."""
+    if all(op == "/" for op, _ in factors):
+        return f"The division by {desk.text(product_of([('*', f) for _, f in factors]))} is one too many."
+    return f"The factor {desk.text(product_of(factors))} is one too many."
+
+
+def complements(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A gate for what it leaves over: ``1 - z`` for ``z``."""
+    for place, inner in places(node):
+        if is_position(node, place):
+            continue
+        new: syntax.Node | None = None
+        if isinstance(inner, syntax.Binary) and inner.op == "-" and inner.left == number(1):
+            new = inner.right
+        elif rank(desk, tensor_of(inner)) >= 0:
+            new = syntax.Binary("-", number(1), inner)
+        if new is not None:
+            yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
 
 
 def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

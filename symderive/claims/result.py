@@ -71,7 +71,12 @@ class ClaimResult:
         return "\n".join(lines)
 
 
+_WORDS = ("a", "an", "it", "its", "the", "there", "this", "what")
+
+
 def sentence(text: str) -> str:
-    """The text as a sentence."""
+    """The text as a sentence; a name that it begins with keeps its letters."""
     text = text.strip()
+    if text.partition(" ")[0] in _WORDS:
+        text = text[0].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -119,10 +119,34 @@ def times(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
 
 
 def negated(node: syntax.Node) -> syntax.Node:
-    """``-node``, without a double sign."""
+    """``-node``, without a double sign: of a product its first number has the sign, of a difference the other part."""
     if isinstance(node, syntax.Unary) and node.op == "-":
         return node.operand
+    if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@"):
+        first = node
+        while isinstance(first.left, syntax.Binary) and first.left.op in ("*", "/", "@"):
+            first = first.left
+        if isinstance(first.left, syntax.Number | syntax.Unary) or _is_difference(first.left):
+            return _with_first(node, negated(first.left))
+    if _is_difference(node):
+        assert isinstance(node, syntax.Binary)
+        return replace(node, left=node.right, right=node.left)
     return syntax.Unary("-", node)
+
+
+def _is_difference(node: syntax.Node) -> bool:
+    """Whether a node is ``a - b`` of two terms."""
+    if not isinstance(node, syntax.Binary) or node.op != "-":
+        return False
+    parts = (node.left, node.right)
+    return not any(isinstance(p, syntax.Unary) or (isinstance(p, syntax.Binary) and p.op in ("+", "-")) for p in parts)
+
+
+def _with_first(node: syntax.Node, new: syntax.Node) -> syntax.Node:
+    """A chain of products with another first operand."""
+    if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@"):
+        return replace(node, left=_with_first(node.left, new))
+    return new
 
 
 def method(node: syntax.Node, name: str, *arguments: syntax.Node, keepdim: bool = False) -> syntax.Method:

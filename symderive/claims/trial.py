@@ -59,6 +59,12 @@ class Trial:
         """The entry at which the claim fails."""
         return counterexample(self.court.bench(outcome.point), self.line, self.node, outcome)
 
+    def formula(self) -> str | None:
+        """The derived formula of the gradient that is claimed, in the style of the claim."""
+        if self.line.role != "gradient":
+            return None
+        return self.court.derived.formula(self.line.name, array=self.line.indices is None)
+
     # Verdicts
 
     def verdict(self) -> Ruling:

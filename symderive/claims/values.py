@@ -12,6 +12,7 @@ import numpy as np
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
+from symderive.claims.edits_axes import means
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.trees import axis, factors_of, method, negated, number, rename, times
@@ -30,10 +31,13 @@ def whole_factor(desk: Desk) -> Finding | None:
         if desk.fits(corrected):
             return Finding("sign", f"The sign is wrong: the claim is minus {subject(desk)}.", corrected)
         return None
+    kind, words = factor_words(ratio, desk)
+    if kind == "mean_vs_sum":
+        for edit in means(desk, desk.node):
+            if desk.fits(edit.node):
+                return Finding(kind, words, edit.node)
     corrected = scaled(ratio, desk.node)
-    if not desk.fits(corrected):
-        return None
-    return Finding(*factor_words(ratio, desk), corrected)
+    return Finding(kind, words, corrected) if desk.fits(corrected) else None
 
 
 def _ratio(desk: Desk) -> Ratio | None:
@@ -52,13 +56,37 @@ def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
     """The expression times a ratio: ``node / N`` where it is one over a size; ``2 * x`` is half of ``4 * x``."""
     if ratio.is_one:
         return node
+    for name, power in ratio.powers:
+        if power == 1 and (freed := _undivided(node, name)) is not None:
+            rest = tuple(p for p in ratio.powers if p[0] != name)
+            return scaled(Ratio(ratio.number, rest), freed)
     if ratio.number != 1 and (number_changed := _number_changed(node, ratio.number)) is not None:
         return scaled(Ratio(Fraction(1), ratio.powers), number_changed)
     if ratio.number == 1 and ratio.powers and all(p < 0 for _, p in ratio.powers):
         for factor in factors_of(Ratio(Fraction(1), tuple((n, -p) for n, p in ratio.powers)).node):
             node = syntax.Binary("/", node, factor[1])
         return node
-    return times(ratio.node, node)
+    return _before(ratio.node, node)
+
+
+def _before(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
+    """The factor in front of a product, without brackets: ``2 * X.T @ r``."""
+    if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@") and isinstance(factor, _ATOMS):
+        return replace(node, left=_before(factor, node.left))
+    return times(factor, node)
+
+
+_ATOMS = (syntax.Number, syntax.Name, syntax.Call)
+
+
+def _undivided(node: syntax.Node, name: str) -> syntax.Node | None:
+    """The product without a division by a name; None where there is none."""
+    if not isinstance(node, syntax.Binary) or node.op not in ("*", "/", "@"):
+        return None
+    if node.op == "/" and node.right == syntax.Name(name):
+        return node.left
+    left = _undivided(node.left, name)
+    return None if left is None else replace(node, left=left)
 
 
 def _number_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
@@ -91,7 +119,8 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int 
         has = "has" if count == 1 else "have"
         return "factor", f"{_upper(where)} {has} the factor {desk.text(inverse.node)} too much."
     sign = " and the sign is wrong" if ratio.number < 0 else ""
-    return "factor", f"The factor {text.removeprefix('-')} is missing in {where}{sign}."
+    place = "" if where == "the claim" else f" in {where}"
+    return "factor", f"The factor {text.removeprefix('-')} is missing{place}{sign}."
 
 
 def _upper(text: str) -> str:
@@ -216,7 +245,7 @@ def _oversummed(desk: Desk) -> Finding | None:
                     if reduce is np.mean and not _takes(desk.node, "mean"):
                         along = f"along {which}, where the gradient is the same all over"
                         return Finding("shape", f"The claim has one entry {along}; nothing is broadcast to fit.")
-                    what = "sum" if reduce is np.sum else "mean"
+                    what = "sum" if reduce is np.sum and not _only_means(desk.node) else "mean"
                     return Finding("extra_sum", f"The claim takes a {what} over {which} too many.")
     if rank == 2 and desk.claimed[0].ndim == 0 and all(
         close_floats(c, np.trace(t)) for c, t in zip(desk.claimed, desk.truths, strict=True)
@@ -231,6 +260,10 @@ def _takes(node: syntax.Node, reduction: str) -> bool:
         (isinstance(n, syntax.Method) and n.name == reduction) or (isinstance(n, syntax.Binder) and n.op == reduction)
         for n in node.walk()
     )
+
+
+def _only_means(node: syntax.Node) -> bool:
+    return _takes(node, "mean") and not _takes(node, "sum")
 
 
 def _subsets(rank: int) -> Iterator[tuple[int, ...]]:
@@ -253,8 +286,7 @@ def of_ones(desk: Desk) -> Finding | None:
     """The claim is the gradient for an upstream of ones."""
     if desk.condition is None or desk.condition.kind != "ones" or desk.condition.weak:
         return None
-    sentence = f"The upstream {desk.condition.about} is missing: the claim holds for an upstream of ones only."
-    return Finding("missing_upstream", sentence)
+    return Finding("missing_upstream", f"The upstream {desk.condition.about} is missing.")
 
 
 def without_cross_terms(desk: Desk) -> Finding | None:

@@ -198,7 +198,7 @@ SENTENCES = [
     ("linear_mse", "dw = dy.T @ x", "did you mean dW?"),
     ("linear_mse", "dids = y", "class ids"),
     ("softmax", "dz = y * (dy - foo)", "nothing called foo"),
-    ("softmax", "dy = z", "dy_total"),
+    ("softmax", "dy = z", "upstream that the caller gives"),
     ("distance", "da = dd[:, None] * (a - b) / sqrt(d)[:, None]", "sqrt(d), not of d"),
     ("linear_mse", "dx = dy", "gradient of y, not of x"),
 ]

@@ -6,13 +6,13 @@ chain. Several kinds are equally fair. What is offered as the right formula must
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from symderive import spec as specs
-from symderive.claims import judge, judge_text
+from symderive.claims import judge
+from tests.claims.test_cases import check_corrections
 
 POSTED = sorted((Path(__file__).parent / "posted").glob("*.yaml"))
 
@@ -68,17 +68,6 @@ def check_words(results):
         if result.diagnosis is not None:
             assert result.diagnosis.sentence.endswith((".", "?"))
             assert result.verdict != "wrong" or result.diagnosis.counterexample
-
-
-def check_corrections(spec, results):
-    """Each formula that is offered is right when it is pasted below the helpers of its claims."""
-    helpers = [s for s in spec.claims if s.span.line not in {r.line for r in results}]
-    bare = replace(spec, claims=(), bad_claims=())
-    source = spec.text.splitlines()
-    above = "\n".join(source[s.span.line - 1].strip().partition("  # ")[0] for s in helpers)
-    for text in dict.fromkeys(r.diagnosis.correction for r in results if r.diagnosis and r.diagnosis.correction):
-        last = judge_text(bare, f"{above}\n{text}")[-1]
-        assert last.ok, (text, str(last))
 
 
 def test_there_are_many_of_every_sort():
