@@ -38,6 +38,11 @@ class System:
         return bool(self.inverse.at[0] == self.summed)
 
     @property
+    def columns(self) -> set[Index]:
+        """What the right side runs over besides the rows."""
+        return {i for i in self.right.atoms(Index) if not i.is_bound and i != self.summed}
+
+    @property
     def pair(self) -> tuple[Index, Index]:
         """The indices of the rows and the columns of the matrix."""
         return (self.kept, self.summed) if self.transposed else (self.summed, self.kept)
@@ -49,9 +54,11 @@ def is_triangular(equation: Equation) -> bool:
 
 
 def system_of(factors: Sequence[Expr], bound: Sequence[Index]) -> System | None:
-    """The first system of equations in the sum over ``bound`` of a product; with the matrix as it stands, if any is."""
-    found = list(systems(factors, bound))
-    return next((s for s in found if not s.transposed), next(iter(found), None))
+    """The system of equations in the sum over ``bound`` of a product that is to be solved first.
+
+    It is one whose right side has the fewest columns, with the matrix as it stands rather than transposed.
+    """
+    return min(systems(factors, bound), key=lambda s: (len(s.columns), s.transposed), default=None)
 
 
 def systems(factors: Sequence[Expr], bound: Sequence[Index]) -> Iterator[System]:

@@ -222,6 +222,13 @@ EXPRESSIONS: dict[str, p.Node] = {
     "inv_batch": p.Matrix("inv", square(xb)),
     "det": p.Matrix("det", square(xb)),
     "logdet": p.Matrix("logdet", square(x)),
+    "cholesky": p.Matrix("cholesky", square(x)),
+    "cholesky_batch": p.Matrix("cholesky", square(xb)),
+    "solve": p.Solve(square(x), x),
+    "solve_batch": p.Solve(square(xb), xb),
+    "solve_lower": p.Solve(p.Matrix("cholesky", square(xb)), xb, "lower"),
+    "solve_upper": p.Solve(p.Permute(p.Matrix("cholesky", square(x)), (-1, -2)), x, "upper"),
+    "solve_vector": p.Solve(square(x), p.Slice(x, (None, p.At(num(0).value)))),
     **dict(conv_cases()),
 }
 

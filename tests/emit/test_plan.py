@@ -56,6 +56,7 @@ WRONG = {
     "slice of another rank": lambda: p.Slice(x, (None,)),
     "diagonal of a rectangle": lambda: p.Diagonal(x),
     "inverse of a rectangle": lambda: p.Matrix("inv", x),
+    "systems stacked differently": lambda: p.Solve(p.Expand(p.Eye(x.shape[0]), (-3,)), x),
     "convolution of matrices": lambda: p.Conv(x, x, p.Window.plain()),
 }
 

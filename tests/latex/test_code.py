@@ -87,6 +87,9 @@ STATEMENTS = [
     ),
     ("y = x.cummax(-1).values", r"y = \mathrm{cummax}_{\text{axis } -1}(x)"),
     ("A = torch.linalg.inv(X.to(wide)).to(x.dtype)", "A = X^{-1}"),
+    ("Y = torch.linalg.solve(X.to(wide), W.T.to(wide)).to(x.dtype)", r"Y = X^{-1} W^\top"),
+    ("Y = torch.linalg.solve_triangular(X, W, upper=False)", "Y = X^{-1} W"),
+    ("L = torch.linalg.cholesky(X)", r"L = \mathrm{chol}(X)"),
     (
         "y = x.clamp(min=0) + x.clamp(max=1) + x.clamp(0, 1) + torch.maximum(x, W)",
         r"y = \max(x, 0) + \min(x, 1) + \mathrm{clamp}(x, 0, 1) + \max(x, W)",

@@ -423,6 +423,28 @@ CASES: dict[str, str] = {
         "V[..., i, j] = inv[i, j](A[..., i, j] + c[i] * c[j])\nL[...] = logdet[i, j](A[..., i, j])",
         "output: [V, L]",
     ),
+    "systems": _case(
+        "N: 3, K: 2",
+        "A: {shape: [N, N], assume: spd}, B: [N, K], c: [N]",
+        "X[j, k] = solve[i, j](A[i, j], B[i, k])\nx[j] = solve[i, j](A[j, i], c[i])\n"
+        "q = sum[i, j](c[i] * inv[i, j](A[i, j]) * c[j])\ntr[k] = sum[i, j](B[i, k] * inv[i, j](A[i, j]) * B[j, k] * c[i])",
+        "output: [X, x, q, tr]",
+    ),
+    "systems_batch": _case(
+        "N: 3, M: 2, K: 2",
+        "A: {shape: ['...', N, N], assume: spd}, S: {shape: [N, N], assume: spd}, b: ['...', N], B: [M, N, K], c: [N]",
+        "x[..., j] = solve[i, j](A[..., i, j], b[..., i])\ny[..., j] = solve[i, j](S[i, j], b[..., i])\n"
+        "z[m, j, k] = solve[i, j](S[i, j], B[m, i, k])\nu[..., j] = solve[i, j](A[..., i, j], c[i])",
+        "output: [x, y, z, u]",
+    ),
+    "cholesky": _case(
+        "N: 3",
+        "A: {shape: ['...', N, N], assume: spd}, b: ['...', N], c: [N]",
+        "L[..., i, j] = cholesky[i, j](A[..., i, j])\nK[i, j] = cholesky[i, j](c[i] * c[j] + delta(i, j))\n"
+        "x[..., j] = solve[i, j](L[..., i, j], b[..., i])\ny[..., j] = solve[i, j](L[..., j, i], x[..., i])\n"
+        "d[..., i] = log(L[..., i, i])",
+        "output: [L, K, x, y, d]",
+    ),
     # common subexpressions
     "repeated_quantity": _case(
         "N: 3, K: 4", "x: [N, K]", "y[n, k] = exp(x[n, k] - mean[j](x[n, j])) * (x[n, k] - mean[j](x[n, j]))"

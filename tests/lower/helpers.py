@@ -40,6 +40,8 @@ def draw(spec, sizes: Mapping[str, int], batch: tuple[int, ...], rng: np.random.
     values = rng.standard_normal(shape)
     if {"positive", "nonnegative", "unit", "simplex"} & set(spec.assume):
         values = np.abs(values) + 0.1
+    if spec.triangular:
+        return np.tril(values) + 2 * np.eye(values.shape[-1])
     if "unit" in spec.assume:
         values = values / (1 + values)
     if "spd" in spec.assume:

@@ -58,6 +58,7 @@ BOTH = [
     'einsum("nk,jk->nj", x, W)', 'einsum("ii->i", s)', 'einsum("ii", s)', 'einsum("nk->kn", x)', 'einsum("n,k", u, v)',
     'einsum("...k,jk->...j", z, W)', 'einsum("nk,nk->", x, x)', "one_hot(t, C)", "one_hot(t, C).T @ dy",
     "softmax(x, 1)", "log_softmax(x, 0)", "softmax(z, -1)", "x.softmax(-1)", "s.inv()", "inv(s)", "det(s)", "logdet(s)",
+    "solve(s, s + 1)", "solve(s, s[0])", "cholesky(s @ s.T)", "(s @ s.T).cholesky()",
     "where(x > 0, x, 0)", "where(x > 0 and x < 1, 1, 0) * x", "(x > 0) * x", "max(x, 0)", "min(x, v)",
     "clamp(x, -1, 1)",
     "x.clamp(min=0)", "x / N", "2 / N * x", "x**2", "1 / x", "-x + eps", "x * pi", "sqrt(2) * x", "x.exp()",

@@ -126,6 +126,33 @@ def test_matrix_functions_with_batch_indices():
     assert math.isnan(run("y = logdet[i, j](A[i, j])", {"A": [[0.0, 1.0], [1.0, 0.0]]}))
 
 
+def test_systems_and_factors_with_batch_indices():
+    A, B = RNG.standard_normal((2, 3, 3)), RNG.standard_normal((2, 3, 4))
+    S = A @ A.transpose(0, 2, 1) + np.eye(3)
+    inputs = {"A": A, "B": B, "S": S}
+    X = run("y[n, j, k] = solve[i, j](A[n, i, j], B[n, i, k])", inputs)
+    np.testing.assert_allclose(X, np.linalg.solve(A, B), rtol=1e-9)
+    X = run("y[n, j, k] = solve[i, j](A[n, j, i], B[n, i, k])", inputs)
+    np.testing.assert_allclose(X, np.linalg.solve(A.transpose(0, 2, 1), B), rtol=1e-9)
+    L = run("y[n, i, j] = cholesky[i, j](S[n, i, j])", inputs)
+    np.testing.assert_allclose(L, np.linalg.cholesky(S), rtol=1e-9, atol=1e-12)
+    tilted = S + [[0, 1, 0], [-1, 0, 2], [0, -2, 0]]
+    L = run("y[n, i, j] = cholesky[i, j](S[n, i, j])", {"S": tilted})
+    np.testing.assert_allclose(L, np.linalg.cholesky(S), rtol=1e-9, atol=1e-12)  # of the symmetric part
+    singular = [[1.0, 2.0], [2.0, 4.0]]
+    assert np.isnan(run("y[j] = solve[i, j](A[i, j], b[i])", {"A": singular, "b": [1.0, 2.0]})).all()
+    assert np.isnan(run("y[i, j] = cholesky[i, j](A[i, j])", {"A": [[1.0, 2.0], [2.0, 1.0]]})[1, 1])
+
+
+def test_exact_systems_and_factors():
+    A = np.array([[Fraction(1, 3), Fraction(2)], [Fraction(5, 7), Fraction(1, 2)]], dtype=object)
+    b = np.array([Fraction(1), Fraction(2, 5)], dtype=object)
+    x = run("y[j] = solve[i, j](A[i, j], b[i])", {"A": A, "b": b}, domain=EXACT)
+    assert (A @ x).tolist() == b.tolist()
+    L = np.array([[Fraction(2, 3), 0], [Fraction(-1, 5), Fraction(7)]], dtype=object)
+    assert run("y[i, j] = cholesky[i, j](A[i, j])", {"A": L @ L.T}, domain=EXACT).tolist() == L.tolist()
+
+
 def test_exact_matrix_functions_stay_rational():
     A = np.array([[Fraction(1, 3), Fraction(2)], [Fraction(5, 7), Fraction(1, 2)]], dtype=object)
     y = run("y[i, k] = sum[j](A[i, j] * inv[j, k](A[j, k]))", {"A": A}, {"k": 2}, domain=EXACT)

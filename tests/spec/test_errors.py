@@ -236,6 +236,18 @@ FORWARD = {
         "'det' takes a square matrix, but i runs over N and k over K",
         None,
     ),
+    "system without a right side": (
+        "y[k] = solve[i, k](x[i, k])",
+        (12, 29),
+        "expected ',' and the right side in solve[...](...), not ')'",
+        None,
+    ),
+    "right side that names the solution": (
+        "y[k] = solve[i, k](x[i, k], x[i, k])",
+        (12, 31),
+        "the right side of 'solve[i, k]' names 'k', the index of the solution",
+        "name its entries by 'i', as in b[i]",
+    ),
     "two indices of argmax": ("L = argmax[i, k](x[i, k])", (12, 7), "'argmax' takes 1 index, not 2", None),
     "index named twice by a reduction": ("L = sum[k, k](w[k])", (12, 7), "'sum' names the index 'k' twice", None),
     "batch index that is not first": (

@@ -48,6 +48,8 @@ AS_WRITTEN = [
     "(A + A.T) @ x",
     "X.inv().T",
     'einsum("nk,jk->nj", x, W)',
+    "solve[i, j](A[i, j], b[i] - 2 * c[i])",
+    "cholesky[i, j](A[i, j] + delta(i, j))",
     "x.sum((0, 1))",
     "(a,)",
     "1e-5",
