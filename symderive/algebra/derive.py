@@ -28,6 +28,7 @@ from symderive.algebra.saved import choose_saved, with_inputs
 from symderive.algebra.simplify import Trail, simplify
 from symderive.algebra.steps import Received, Story, gradient_steps
 from symderive.algebra.terms import tensors
+from symderive.algebra.ties import with_named_ties
 from symderive.algebra.unbuild import statement
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -45,6 +46,8 @@ def derive(spec: model.Spec) -> Derivation:
         forward.sizes,
         forward.constants,
     )
+    taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
+    backward = with_named_ties(backward, letters, taken)
     one = _upstream_of_loss(forward, sweep.upstreams)
     display = with_batch_count(backward.put(one), letters.taken)
     display = with_inputs(forward, display, sweep.upstreams)

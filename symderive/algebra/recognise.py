@@ -14,11 +14,11 @@ from sympy import Add, Expr, Mul, Pow, S
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra.bounds import always
-from symderive.algebra.nodes import Access, And, Apply, Binder, Eq, Index, Inverse, LogSumExp, Or, Sum, Where
+from symderive.algebra.nodes import Access, And, Apply, Binder, Eq, Index, Inverse, LogSumExp, Max, Min, Or, Sum, Where
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import SUMS
 from symderive.algebra.systems import systems
-from symderive.algebra.terms import Pass, factors, powers, product, tensors, terms, transform
+from symderive.algebra.terms import Pass, factors, is_rounded_once, powers, product, tensors, terms, transform
 from symderive.record import record
 
 Binding = dict[Index, Expr]
@@ -135,6 +135,8 @@ class Knowledge:
             return
         if not right.atoms(Access) or isinstance(right, Access) or _is_log_softmax(right):
             return
+        if isinstance(right, Max | Min) and not is_rounded_once(right.body):
+            return  # what is compared with it would have to be computed again to the last bit
         name = Access(equation.tensor, *equation.indices)
         indices = frozenset(equation.indices)
         number, parts = powers(right)

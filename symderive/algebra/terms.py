@@ -180,3 +180,24 @@ def depends(expression: Expr, indices: Iterable[Index]) -> bool:
     """Whether any of the free indices stands in it."""
     found = expression.atoms(Index)
     return any(i in found for i in indices)
+
+
+_EXACT = frozenset(("abs", "sign", "relu"))
+"""Functions whose value needs no rounding."""
+
+
+def is_rounded_once(body: Expr) -> bool:
+    """Whether an expression of tensor entries is rounded once at most, however it is computed."""
+    return _roundings(body) <= 1
+
+
+def _roundings(e: Expr) -> int:
+    if isinstance(e, Access) or not e.args:
+        return 0
+    inner = sum(_roundings(a) for a in e.args if isinstance(a, Expr))
+    if isinstance(e, Add | Mul):
+        signs = sum(a == -1 for a in e.args)
+        return inner + len(e.args) - 1 - signs
+    if isinstance(e, Binder | Pow) or (hasattr(e, "function") and e.function not in _EXACT) or e.is_Function:
+        return inner + (1 if e.is_Pow and e.exp == 2 else 2)
+    return inner

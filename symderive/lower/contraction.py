@@ -11,6 +11,7 @@ from sympy import Expr, Mul, S
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
+from symderive.algebra.terms import substitute
 from symderive.lower import conv, matrices, plan, scatter
 from symderive.lower.arithmetic import Term, condition, multiply, quotient, total
 from symderive.lower.axes import Labelled, batch_first, shape_of, without
@@ -69,8 +70,8 @@ def _solved(product: Product, ctx: Lowering) -> Product | None:
             return Product(
                 [i for i in product.bound if i != k],
                 product.number,
-                [f.xreplace(change) for f in product.factors],
-                [*(m.xreplace(change) for m in masks), *guards],
+                [substitute(f, change) for f in product.factors],
+                [*(substitute(m, change) for m in masks), *guards],
             )
     return None
 

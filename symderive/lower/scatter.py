@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sympy import Expr, Mul, S
 
 from symderive.algebra.nodes import Clamp, Index, Le
+from symderive.algebra.terms import substitute
 from symderive.lower import contraction, conv, plan
 from symderive.lower.arithmetic import multiply, signed_terms, total
 from symderive.lower.axes import Labelled, align, arrange, batch_first, shape_of, spread, without
@@ -107,11 +108,6 @@ def _stays_a_mask(targets: list[Target], bound: Sequence[Index], ctx: Lowering) 
     )
 
 
-def substitute(e: Expr, solved: dict[Index, Expr]) -> Expr:
-    """Integer expressions in place of free indices."""
-    return e.xreplace(solved) if e.has(*solved) else e
-
-
 def _diagonal(product: Product, targets: list[Target], ctx: Lowering) -> Labelled:
     """``Eq(i, j) f(j)`` is a matrix with f on its diagonal."""
     row, column = targets[0].index, targets[0].place
@@ -140,7 +136,7 @@ def _scatter(product: Product, targets: list[Target], base: Labelled | None, ctx
     value = contraction.sum_of_product(inner, ctx)
     node = ctx.graph.full((), value.node.value) if isinstance(value.node, plan.Scalar) else value.node
     source = Labelled(ctx.graph.cast(node, "real"), value.axes)
-    kept = [i for i in places if i not in moved]
+    kept = _places([i for i in places if i not in moved], ctx)
     onto = None if margins else base
     if not kept and (known := _placed(source, targets, moved, ctx)) is not None:
         result, onto = known, None
@@ -231,7 +227,7 @@ def _merged(source: Labelled, digits: list[Index], ctx: Lowering) -> tuple[Label
 
 def _places(axes: Sequence[Index], ctx: Lowering) -> list[Index]:
     hint = {(index.name, index.level): n for n, index in enumerate(ctx.hint)}
-    return list(batch_first(sorted(axes, key=lambda i: hint.get((i.name, i.level), len(hint)))))
+    return list(batch_first(sorted(axes, key=lambda i: (hint.get((i.name, i.level), len(hint)), i.name, i.level))))
 
 
 def _index_add(

@@ -1,0 +1,96 @@
+"""Which entries are the largest: what is compared is computed once.
+
+The gradient of ``y = max_k f_k`` asks where ``f_k == y``. Where f takes more than one rounding, it may come out
+otherwise when it is computed again, in another order or fused, and then no entry were the largest. So the backward
+names f, takes the maximum of that, and compares the two, which are the same numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sympy import Expr
+
+from symderive.algebra.letters import Letters
+from symderive.algebra.nodes import Access, Binder, Eq, Index, Max, Min, Where, free_indices
+from symderive.algebra.program import Equation, Program
+from symderive.algebra.recognise import Definition, unify
+from symderive.algebra.terms import depends, is_rounded_once, transform_opened
+
+
+@dataclass
+class _Namer:
+    """Gives names to what is compared with its own maximum."""
+
+    letters: Letters
+    taken: set[str]
+    equations: list[Equation] = field(default_factory=list)
+    known: list[tuple[Definition, Definition]] = field(default_factory=list)
+
+    def rule(self, node: Expr) -> Expr:
+        """``f_k == max_i f_i`` in terms of tensors of their own."""
+        if not isinstance(node, Eq):
+            return node
+        for body, best in (node.args, node.args[::-1]):
+            if not isinstance(best, Max | Min):
+                continue
+            for entries, extreme in self.known:
+                found, most = entries.match(body), extreme.match(best)
+                if found is not None and most is not None:
+                    return Eq(found, most)
+            if (made := self._define(body, best)) is not None:
+                return made
+        return node
+
+    def _define(self, body: Expr, best: Binder) -> Expr | None:
+        pattern, opened = best.open()
+        inner = pattern.args[1] if isinstance(pattern, Where) else pattern
+        binding = next(unify(inner, body, set(opened), {}), None)
+        if is_rounded_once(body) or binding is None or any(not isinstance(v, Index) for v in binding.values()):
+            return None
+        along = [binding[i] for i in opened if i in binding]
+        outer = sorted(free_indices(best), key=lambda i: (i.name, i.level))
+        if len(along) != len(opened) or any(depends(best, [i]) for i in along):
+            return None
+        places = [*outer, *along]
+        used: dict[str, Expr] = {}
+        named: dict[Index, Index] = {}
+        for index in places:
+            letter = self.letters.choose(index.extent, used)
+            used[letter] = index.extent
+            named[index] = Index(letter, index.extent)
+        own = [named[i] for i in places]
+        entries, extreme = self._name("entries"), self._name("largest" if isinstance(best, Max) else "smallest")
+        read = Access(entries, *own)
+        condition = pattern.xreplace(dict(zip(opened, along, strict=True))).xreplace(named)
+        masked = Where(condition.args[0], read, condition.args[2]) if isinstance(condition, Where) else read
+        bound = [named[i] for i in along]
+        first = Equation(entries, tuple(own), body.xreplace(named))
+        second = Equation(extreme, tuple(own[: len(outer)]), type(best).over(masked, bound))
+        self.equations += [first, second]
+        most = Access(extreme, *second.indices)
+        self.known.append(
+            (
+                Definition(frozenset(own), first.right, read),
+                Definition(frozenset(second.indices), best.xreplace(named), most),
+            )
+        )
+        return Eq(Access(entries, *places), Access(extreme, *outer))
+
+    def _name(self, word: str) -> str:
+        name = next(n for n in (word, *(f"{word}{k}" for k in range(2, 99))) if n not in self.taken)
+        self.taken.add(name)
+        return name
+
+
+def with_named_ties(program: Program, letters: Letters, taken: set[str]) -> Program:
+    """The program in which what is compared with its own maximum is a tensor, computed before it is read."""
+    if not any(e.right.atoms(Max, Min) for e in program.equations):
+        return program
+    namer = _Namer(letters, taken)
+    rewritten: list[Equation] = []
+    for equation in program.equations:
+        right = transform_opened(equation.right, namer.rule)
+        rewritten += [*namer.equations, replace(equation, right=right)]
+        namer.equations.clear()
+    return replace(program, equations=tuple(rewritten))
