@@ -10,6 +10,7 @@ import yaml
 
 from symderive import spec as specs
 from symderive.claims import judge, judge_text
+from symderive.spec import syntax
 
 CASES = Path(__file__).parent / "cases"
 INDEX = yaml.safe_load((CASES / "index.yaml").read_text(encoding="utf-8"))
@@ -50,7 +51,10 @@ def check_corrections(spec, results):
     """Each formula that is offered is right when it is pasted below the helpers of its claims."""
     helpers = [s for s in spec.claims if s.span.line not in {r.line for r in results}]
     rows = spec.text.splitlines()
-    above = "\n".join(rows[s.span.line - 1].strip() for s in helpers)
-    for text in dict.fromkeys(r.diagnosis.correction for r in results if r.diagnosis and r.diagnosis.correction):
-        last = judge_text(replace(spec, claims=(), bad_claims=()), f"{above}\n{text}")[-1]
-        assert last.ok, (text, str(last))
+    above = [rows[s.span.line - 1].strip() for s in helpers]
+    offered = [r.diagnosis.correction for r in results if r.diagnosis and r.diagnosis.correction]
+    pasted = judge_text(replace(spec, claims=(), bad_claims=()), "\n".join([*above, *dict.fromkeys(offered)]))
+    unused = {s.left.id for s in helpers if isinstance(s.left, syntax.Name)} | {
+        s.left.tensor for s in helpers if isinstance(s.left, syntax.Access)
+    }
+    assert not [str(r) for r in pasted if not r.ok and r.target not in unused]
