@@ -6,7 +6,7 @@ neutral branch a condition of the reduction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import singledispatchmethod
 
@@ -15,6 +15,7 @@ from sympy import Add, Expr, Function, Mul, Pow, S, Symbol
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
+from symderive.algebra.comparisons import CONDITIONS
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation
@@ -283,8 +284,8 @@ class Writer:
 
     def condition(self, expression: Expr) -> Node:
         """A condition as a comparison, for where it is not a factor but a condition."""
-        if type(expression) in _CONDITIONS:
-            return _CONDITIONS[type(expression)](self, expression)
+        if type(expression) in CONDITIONS:
+            return CONDITIONS[type(expression)](self, expression)
         return self.write(expression)
 
     @write.register
@@ -388,47 +389,3 @@ _UNORDERED = {binder for binder, (_, neutral) in _REDUCTIONS.items() if neutral 
 """Binders whose indices may stand in any order: not those of a matrix, whose first index is its row."""
 
 _CALLS: dict[type, str] = {nodes.Maximum: "max", nodes.Minimum: "min", nodes.Clamp: "clamp", nodes.Stop: "stop"}
-
-
-def _order(op: str, flipped: str) -> Callable[[Writer, Expr], Node]:
-    def write(writer: Writer, expression: Expr) -> Node:
-        a, b = expression.args
-        if (b.atoms(Access) and not a.atoms(Access, Index)) or (a.is_number and not b.is_number):
-            return syntax.Compare((flipped,), (writer.write(b), writer.write(a)))
-        return syntax.Compare((op,), (writer.write(a), writer.write(b)))
-
-    return write
-
-
-def _equality(writer: Writer, expression: Expr) -> Node:
-    return _compared("==", writer, expression)
-
-
-def _compared(op: str, writer: Writer, expression: Expr) -> Node:
-    """What is read from tensors first, then constants and indices, numbers last."""
-    rank = [(e, (not e.atoms(Access), e.is_number, isinstance(e, Index))) for e in expression.args]
-    return syntax.Compare((op,), tuple(writer.write(e) for e, _ in sorted(rank, key=lambda pair: pair[1])))
-
-
-def _negation(writer: Writer, expression: Expr) -> Node:
-    inner = expression.args[0]
-    if isinstance(inner, Eq):
-        return _compared("!=", writer, inner)
-    if isinstance(inner, nodes.Lt | nodes.Le):
-        a, b = inner.args
-        return writer.condition(nodes.Le(b, a) if isinstance(inner, nodes.Lt) else nodes.Lt(b, a))
-    return syntax.Not(writer.condition(inner))
-
-
-def _join(op: str) -> Callable[[Writer, Expr], Node]:
-    return lambda writer, e: syntax.Logical(op, tuple(writer.condition(a) for a in e.args))
-
-
-_CONDITIONS: dict[type, Callable[[Writer, Expr], Node]] = {
-    nodes.Lt: _order("<", ">"),
-    nodes.Le: _order("<=", ">="),
-    nodes.Eq: _equality,
-    nodes.Not: _negation,
-    nodes.And: _join("and"),
-    nodes.Or: _join("or"),
-}
