@@ -129,6 +129,8 @@ def _matrix(printer: Printer, node: Binder) -> Tex:
     if isinstance(body, Access) and body.indices[-2:] == (Name(row), Name(column)):
         rest = [printer.index(item) for item in body.indices[:-2]]
         return printer.entry(body.tensor, rest) if rest else printer.whole(body.tensor)
+    if isinstance(body, Binder) and body.op == "cholesky" and body.indices == node.indices:
+        return _factor(printer, body)
     spanned = subscript([_letter(printer, row), _letter(printer, column)])
     return Tex(rf"{brackets(printer.text(body))}_{{{spanned}}}", Level.ATOM)
 
@@ -139,9 +141,13 @@ def _inverse(printer: Printer, node: Binder) -> Tex:
     return Tex(rf"\left({matrix}^{{-1}}\right)_{{{indices}}}", Level.ATOM)
 
 
+def _factor(printer: Printer, node: Binder) -> Tex:
+    return Tex(printer.applied(r"\mathrm{chol}", [_matrix(printer, node).text]).text, Level.ATOM)
+
+
 def _cholesky(printer: Printer, node: Binder) -> Tex:
-    factor = printer.applied(r"\mathrm{chol}", [_matrix(printer, node).text])
-    return Tex(f"{factor.text}_{{{subscript([_letter(printer, index) for index in node.indices])}}}", Level.ATOM)
+    entry = subscript([_letter(printer, index) for index in node.indices])
+    return Tex(f"{_factor(printer, node).text}_{{{entry}}}", Level.ATOM)
 
 
 def _solution(printer: Printer, node: Binder) -> Tex:
@@ -149,6 +155,7 @@ def _solution(printer: Printer, node: Binder) -> Tex:
     (right,), (row, column) = node.more, node.indices
     body = node.body
     swapped = isinstance(body, Access) and body.indices[-2:] == (Name(column), Name(row))
+    swapped |= isinstance(body, Binder) and body.op == "cholesky" and body.indices == (column, row)
     spanned = Binder("inv", (column, row) if swapped else (row, column), None, body)
     matrix = _matrix(printer, spanned).within(Level.ATOM)
     inverse = rf"{matrix}^{{-\top}}" if swapped else rf"{matrix}^{{-1}}"

@@ -23,6 +23,8 @@ inputs:
   b: [J]
   t: {{shape: [N, J], grad: false}}    # also: index: C, bool: true, range: [0, 1], assume: positive
 
+# use: [linear]                      # other specs to call: y[n, j] = linear(x, W, b)[n, j]
+
 # One equation a line. Indices on the left are free; every other one is bound by a reduction:
 # sum[k](...), mean, prod, max, min, logsumexp, ... ; softmax[j](...) keeps its index.
 forward: |
