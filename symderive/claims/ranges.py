@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ class Ranges:
         self.visible: list[str] = list(free)
         self.order: dict[str, Span | None] = dict.fromkeys(free)
         self.uses: dict[str, list[tuple[int, str, bool]]] = {}
+        self.accesses: list[syntax.Access] = []
 
     # Ranges
 
@@ -70,6 +72,8 @@ class Ranges:
         if not plain:
             if name in self.bench.letters:
                 return self.bench.letters[name]
+            if (extent := self._as_in_forward(name)) is not None:
+                return extent
             raise ClaimError("range", f"the range of the index {name} is not given anywhere", self.order[name])
         first = plain[0]
         for other in plain[1:]:
@@ -79,6 +83,18 @@ class Ranges:
                 )
                 raise ClaimError("range", message, self.order[name])
         return first[0]
+
+    def _as_in_forward(self, name: str) -> int | None:
+        """The extent of the index that stands for this one in the forward, where it reads a tensor in the same way."""
+        world = self.bench.world
+        for access in self.accesses:
+            for equation in world.spec.equations:
+                for node in equation.right.walk():
+                    if isinstance(node, syntax.Access) and node.tensor == access.tensor:
+                        letter = _renamed(access.indices, node.indices).get(name)
+                        if letter is not None and letter in equation.ranges:
+                            return extent_of(equation.ranges[letter], world.sizes)
+        return None
 
     # Names
 
@@ -138,6 +154,7 @@ class Ranges:
         if node.tensor not in self.bench.tensors:
             self.unknown(node.tensor, node.span, index=False)
         array = self.bench.flat(node.tensor, self.bench.tensors[node.tensor], node.indices)
+        self.accesses.append(node)
         for index in node.indices:
             self.position(index)
         self.positions(node.indices, array.shape, to_text(node), padded)
@@ -211,3 +228,21 @@ def _label(node: syntax.Node) -> str | None:
     if isinstance(node, syntax.Batch):
         return syntax.BATCH
     return node.id if isinstance(node, syntax.Name) else None
+
+
+def _renamed(indices: Sequence[syntax.Node], others: Sequence[syntax.Node]) -> dict[str, str]:
+    """The names that turn index positions into others of the same form; none where the forms differ."""
+    names: dict[str, str] = {}
+    for one, other in zip(indices, others, strict=False):
+        for a, b in itertools.zip_longest(one.walk(), other.walk()):
+            if isinstance(a, syntax.Name) and isinstance(b, syntax.Name):
+                if names.setdefault(a.id, b.id) != b.id:
+                    return {}
+            elif _form(a) != _form(b):
+                return {}
+    return names
+
+
+def _form(node: syntax.Node | None) -> tuple[object, ...]:
+    """What a node is, whatever stands in it."""
+    return type(node), getattr(node, "op", None), node if isinstance(node, syntax.Number) else None

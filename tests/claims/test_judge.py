@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from symderive import derive
 from symderive import spec as specs
 from symderive.claims import judge, judge_text
 
@@ -261,6 +262,50 @@ def test_the_same_seed_gives_the_same_results():
     spec = specs.loads(SPECS["ridge"])
     first, second = (judge_text(spec, "dW = 2 * outer(W @ x - y, x)", seed=3) for _ in range(2))
     assert first == second
+
+
+def test_what_is_printed_in_index_form_can_be_pasted_back():
+    forward = "y[i] = max[r](pad(x[2*i + r - 1], -inf))"
+    spec = specs.loads(
+        f"name: op\nsizes: {{N: 8}}\ninputs: {{x: [N]}}\nindices: {{i: N // 2, r: 3}}\nforward: |\n  {forward}\n"
+    )
+    printed = str(derive(spec).gradients["x"].index)
+    assert "k - 1" in printed, "a letter of its own, of which only its place tells the range"
+    assert judge_text(spec, printed)[0].verdict == "right"
+    (result,) = judge_text(spec, "dx[j] = sum[i, k](pad(x[3*i + k - 1]))")
+    assert (result.verdict, result.diagnosis.kind) == ("invalid", "shape")
+
+
+def test_an_index_runs_over_the_whole_axis_of_the_left_side():
+    spec = specs.loads(
+        "name: op\nsizes: {T: 5}\ninputs: {x: [T]}\nindices: {t: T - 1}\nforward: |\n  y[t] = x[t + 1] - x[t]\n"
+    )
+    (result,) = judge_text(spec, "dx[t] = pad(dy[t - 1]) - pad(dy[t])")
+    assert result.verdict == "invalid"
+    assert "the index t takes" in result.diagnosis.sentence.lower()
+
+
+def test_what_cancels_is_computed_with_more_digits():
+    spec = specs.loads(
+        "name: op\nsizes: {N: 3}\ninputs: {x: [N], w: [N]}\n"
+        "forward: |\n  a[n] = sigmoid(x[n] * w[n])\n  L = sum[n](a[n]**2) / 2\n"
+    )
+    assert judge_text(spec, "dx = a**2 * (1 - a) * w")[0].verdict == "right"
+    assert judge_text(spec, "dx = a**2 * (1 - a**2) * w")[0].verdict == "wrong"
+
+
+def test_several_mistakes_are_no_single_kind():
+    spec = specs.loads(SPECS["ridge"])
+    (result,) = judge_text(spec, "dW = -2 * outer(W @ x - y, x) / N + lam * W")
+    assert (result.verdict, result.diagnosis.kind) == ("wrong", "unknown")
+    assert "more than one mistake" in result.diagnosis.sentence
+    assert judge_text(spec, result.diagnosis.correction)[0].ok
+
+
+def test_a_weak_condition_gives_way_to_an_explanation():
+    spec = specs.loads("name: op\nsizes: {N: 3}\ninputs: {x: [N]}\nforward: |\n  L = sqrt(sum[i](x[i]**2))\n")
+    (result,) = judge_text(spec, "dx = x")  # right where x is one-hot, and no one means that
+    assert (result.verdict, result.diagnosis.condition) == ("wrong", None)
 
 
 def test_torch_is_not_imported_and_a_claim_is_quick():
