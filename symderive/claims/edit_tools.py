@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -165,6 +166,7 @@ def _is_head(above: syntax.Node, step: tuple[str, int | None]) -> bool:
 def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
     """What derivatives are made of: ``1 - p``, ``1 - p**2`` of an intermediate, functions as in the forward."""
     made = {e.tensor for e in desk.spec.equations}
+    made |= {tensor_of(n.right) for e in desk.spec.equations for n in e.right.walk() if is_complement(n)}
     applied = forward_functions(desk)
     for tensor in available(desk, root, place):
         name = tensor_of(tensor)
@@ -172,6 +174,11 @@ def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.N
             yield syntax.Binary("-", number(1), tensor)
             yield syntax.Binary("-", number(1), syntax.Binary("**", tensor, number(2)))
         yield from (replace(call, arguments=(tensor, *call.arguments[1:])) for call in applied.get(name, ()))
+
+
+def is_complement(node: syntax.Node) -> TypeGuard[syntax.Binary]:
+    """Whether a node is ``1 - t``."""
+    return isinstance(node, syntax.Binary) and node.op == "-" and node.left == number(1)
 
 
 def forward_functions(desk: Desk) -> dict[str, list[syntax.Call]]:

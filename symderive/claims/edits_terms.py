@@ -16,6 +16,7 @@ from symderive.claims.edit_tools import (
     composites,
     deltas,
     heads,
+    is_complement,
     is_position,
     is_sum,
     products,
@@ -67,7 +68,7 @@ def complements(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if is_position(node, place):
             continue
         new: syntax.Node | None = None
-        if isinstance(inner, syntax.Binary) and inner.op == "-" and inner.left == number(1):
+        if is_complement(inner):
             new = inner.right
         elif rank(desk, tensor_of(inner)) >= 0:
             new = syntax.Binary("-", number(1), inner)
@@ -96,6 +97,8 @@ def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     given = {f"d{n}" for n in desk.spec.outputs}
     numbers = [syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes)]
     for place, inner in heads(node):
+        if isinstance(inner, syntax.Number):
+            continue  # 1 for H is another operand, not a factor
         for factor in [*available(desk, node, place), *deltas(desk, node, place), *numbers]:
             kind = "missing_upstream" if tensor_of(factor) in given else "factor"
             what = "upstream" if kind == "missing_upstream" else "factor"
@@ -171,6 +174,8 @@ def upstreams(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for new in available(desk, node, place):
             if tensor_of(new).removeprefix("d") in desk.spec.outputs and tensor_of(new).startswith("d"):
                 yield Edit("missing_upstream", put(node, place, new), f"The upstream is missing: {desk.text(new)}.")
+            else:
+                yield Edit("wrong_operand", put(node, place, new), f"The 1 should be {desk.text(new)}.")
         for new in deltas(desk, node, place):
             words = f"The 1 should be {desk.text(new)}: off the diagonal it is 0."
             yield Edit("missing_cross_terms", put(node, place, new), words)
