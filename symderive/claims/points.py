@@ -152,18 +152,23 @@ class SizeChooser:
         total = sum(math.prod(values[e] for e in eq.ranges.values()) for eq in self.spec.equations)
         return total + sum(math.prod(values[e] for e in i.shape) for i in self.spec.inputs)
 
-    @cached_property
-    def different(self) -> list[dict[str, int]]:
+    @property
+    def different(self) -> Iterator[dict[str, int]]:
         """Pairwise different sizes at which no range is 1, where there are such; the cheapest first, not all."""
+        least, choices = self._choices
+        return (sizes for sizes in choices if self.valid(sizes, least))
+
+    @cached_property
+    def _choices(self) -> tuple[int, list[dict[str, int]]]:
+        """Sizes that may do, and the least extent with which some of them do."""
         for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
             pool = POOL[: len(self.names) + extra]
             if len(self.names) > len(pool):
                 pool = tuple(range(2, len(self.names) + 2 + extra))
             found = self._promising(list(itertools.islice(itertools.permutations(pool, len(self.names)), 6000)), least)
-            found = [sizes for sizes in found if self.valid(sizes, least)]
-            if found:
-                return found
-        return []
+            if any(self.valid(sizes, least) for sizes in found):
+                return least, found
+        return 1, []
 
     def _promising(self, choices: list[tuple[int, ...]], least: int) -> list[dict[str, int]]:
         """Of many choices of sizes the cheapest that seem to be valid."""

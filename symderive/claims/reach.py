@@ -17,7 +17,7 @@ import numpy as np
 from symderive.check.objects import objects
 from symderive.claims.points import SIDE, Point, Points
 from symderive.spec import model, syntax
-from symderive.spec.functions import FUNCTIONS
+from symderive.spec.functions import FUNCTIONS, MATRIX
 
 if TYPE_CHECKING:
     from symderive.claims.court import Court
@@ -104,7 +104,15 @@ def _squares(names: list[str]) -> Iterator[dict[str, int]]:
 
 
 def _fits(points: Points, sizes: Mapping[str, int], most: int = MOST_WORK) -> bool:
+    if _by_entries(points):
+        most //= 40
     return points.chooser.valid(sizes) and points.chooser.work(sizes) <= most
+
+
+def _by_entries(points: Points) -> bool:
+    """Whether the forward has functions of matrices, which are computed number by number, and slowly."""
+    binders = (n for e in points.spec.equations for n in e.right.walk() if isinstance(n, syntax.Binder))
+    return any(b.op in MATRIX for b in binders)
 
 
 def beyond(trial: Trial) -> Iterator[Point]:
@@ -135,9 +143,10 @@ def _scaled(points: Points) -> Iterator[Point]:
     """The first point with its inputs, or its upstreams, at other scales, and at ties."""
     first = points.main[0]
     free = [i.name for i in points.spec.inputs if _unbounded(i)]
-    for factor in SCALES:
+    for factor in SCALES[:2] if _by_entries(points) else SCALES:
         yield _with(first, {n: objects(first.inputs[n]) * factor for n in free})
-    for name, factor in itertools.product(free[:4] if len(free) > 1 else (), APART):
+    alone = free[:4] if len(free) > 1 and not _by_entries(points) else ()
+    for name, factor in itertools.product(alone, APART):
         yield _with(first, {name: objects(first.inputs[name]) * factor})
     for factor in (*APART, Fraction(10) ** 25):
         upstreams = {n: objects(objects(a) * factor) for n, a in first.upstreams.items() if np.ndim(a)}
