@@ -8,13 +8,14 @@ from symderive.algebra.unbuild import resolved
 from symderive.emit.latex import statements_latex
 from symderive.emit.latex_names import Notation
 from symderive.spec.syntax import Statement
-from symderive.spec.write import equation_statement, forward_statements
+from symderive.spec.write import equation_statement, forward_statements, inner_equations
 
 
 def summary(derivation: Derivation) -> tuple[str, str]:
     """The equations of the forward, and those of every gradient and of what they are computed from, as LaTeX."""
     notation = Notation.of_derivation(derivation)
-    forward = forward_statements(derivation.spec)
+    inner = inner_equations(derivation.spec, derivation.read)
+    forward = [*forward_statements(derivation.spec), *map(equation_statement, inner)]
     return statements_latex(forward, notation), statements_latex(gradient_statements(derivation), notation)
 
 

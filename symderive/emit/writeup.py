@@ -122,9 +122,8 @@ def _forward(derivation: Derivation, notation: Notation) -> Iterator[Block]:
         yield Formula(_gathered(constants))
     for statement in forward_statements(spec):
         yield Formula(statement_latex(statement, notation))
-    for equation in inner_equations(spec):
-        if equation.tensor in derivation.read:
-            yield Formula(equation_latex(equation, notation))
+    for equation in inner_equations(spec, derivation.read):
+        yield Formula(equation_latex(equation, notation))
     constrained = [given for given in spec.inputs if given.assume and given.name in spec.wrt]
     for given in constrained:
         yield Prose(

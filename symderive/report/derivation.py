@@ -32,9 +32,8 @@ def forward_blocks(spec: model.Spec, read: Collection[str] = ()) -> Iterator[Blo
     yield Table((), tuple(_input_row(i, spec) for i in spec.inputs))
     for statement in forward_statements(spec):
         yield Formula(to_text(statement))
-    for equation in inner_equations(spec):
-        if equation.tensor in read:
-            yield Formula(to_text(equation_statement(equation)), "where", 1)
+    for equation in inner_equations(spec, read):
+        yield Formula(to_text(equation_statement(equation)), "where", 1)
 
 
 def _input_row(given: model.Input, spec: model.Spec) -> tuple[str, ...]:

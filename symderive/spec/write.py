@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -76,9 +76,17 @@ def forward_statements(spec: Spec) -> list[s.Statement]:
     return shown
 
 
-def inner_equations(spec: Spec) -> list[Equation]:
-    """What the calls of a spec compute on the way to their outputs."""
-    return [e for call in spec.calls for e in call.equations if e.tensor not in call.outputs.values()]
+def inner_equations(spec: Spec, read: Collection[str] | None = None) -> list[Equation]:
+    """What the calls of a spec compute on the way to their outputs; of that, if told, what ``read`` takes to compute."""
+    inner = [e for call in spec.calls for e in call.equations if e.tensor not in call.outputs.values()]
+    if read is None:
+        return inner
+    wanted = set(read)
+    for equation in reversed(inner):
+        if equation.tensor in wanted:
+            wanted |= {n.tensor for n in equation.right.walk() if isinstance(n, s.Access)}
+            wanted |= {n.id for n in equation.right.walk() if isinstance(n, s.Name)}
+    return [e for e in inner if e.tensor in wanted]
 
 
 def _call_statement(equation: Equation, call: Call, output: str) -> s.Statement:

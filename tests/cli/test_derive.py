@@ -184,3 +184,15 @@ def test_the_gradient_of_a_gradient_is_a_spec_that_derives_again(run, tmp_path):
     again = run("derive", str(path), "--no-check")
     assert "grad2_" in path.read_text()
     assert "dgrad2_z" in again.stdout
+
+
+def test_calls_are_shown_unless_they_are_written_out(run):
+    text = run("derive", "mlp_cross_entropy", "--no-check", "--wrt", "W2").stdout
+    assert "a[n, h] = linear(x, W1, b1)[n, h]" in text
+    assert "linear is derived already: its own rule is used, with the upstream dz [call_rule]" in text
+    plain = run("derive", "mlp_cross_entropy", "--no-check", "--wrt", "W2", "--inline").stdout
+    assert "a[n, h] = sum[k](x[n, k] * W1[h, k]) + b1[h]" in plain
+    assert "[call_rule]" not in plain
+    last = "dW2[c, k] = sum[n](dz[n, c] * r[n, k])"
+    assert last in text
+    assert last in plain
