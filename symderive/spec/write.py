@@ -77,7 +77,7 @@ def forward_statements(spec: Spec) -> list[s.Statement]:
 
 
 def inner_equations(spec: Spec, read: Collection[str] | None = None) -> list[Equation]:
-    """What the calls of a spec compute on the way to their outputs; of that, if told, what ``read`` takes to compute."""
+    """What the calls of a spec compute on the way to their outputs; of that, if told, what ``read`` needs."""
     inner = [e for call in spec.calls for e in call.equations if e.tensor not in call.outputs.values()]
     if read is None:
         return inner
