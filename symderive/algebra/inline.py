@@ -11,6 +11,7 @@ from sympy import Add, Expr, Mul, Pow
 from symderive.algebra.nodes import Access, Condition, Eq, Index, Pad, Sum, Where, free_indices
 from symderive.algebra.program import Equation
 from symderive.algebra.recognise import Knowledge
+from symderive.algebra.rules import minus_into_sums
 from symderive.algebra.simplify import Trail, simplify
 from symderive.algebra.steps import Story
 from symderive.algebra.terms import cost, factors, tensors, transform_opened
@@ -31,6 +32,7 @@ def inline_adjoints(story: Story, known: tuple[Knowledge, ...], wrt: tuple[str, 
                 changed |= _try_inline(name, story, known)
         if not changed:
             break
+    story.rewrite("sign", minus_into_sums)
     return story
 
 

@@ -14,9 +14,25 @@ from sympy import Add, Expr, Mul, Pow, S
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra.bounds import always
-from symderive.algebra.nodes import Access, And, Apply, Binder, Eq, Index, Inverse, LogSumExp, Max, Min, Or, Sum, Where
+from symderive.algebra.nodes import (
+    Access,
+    And,
+    Apply,
+    Binder,
+    Eq,
+    Index,
+    Inverse,
+    LogSumExp,
+    Lt,
+    Max,
+    Min,
+    Or,
+    Sum,
+    Where,
+)
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import SUMS
+from symderive.algebra.rules.sums import is_finite
 from symderive.algebra.systems import systems
 from symderive.algebra.terms import Pass, factors, is_rounded_once, powers, product, tensors, terms, transform
 from symderive.record import record
@@ -320,14 +336,24 @@ class Knowledge:
         return expression if len(kept) == len(conjuncts) else Where(And(*kept), value, S.Zero)
 
     def _is_zero_unless(self, term: Expr, condition: Expr) -> bool:
-        return any(isinstance(f, Access) and self._vanishes(f, condition) for f in factors(term))
+        parts = factors(term)
+        if any(isinstance(f, Access) and self._vanishes(f, condition) for f in parts):
+            return True
+        return all(map(is_finite, parts)) and any(self._is_rectified(f, condition) for f in parts)
+
+    def _is_rectified(self, factor: Expr, condition: Expr) -> bool:
+        """Whether it is a tensor that is named for ``relu(u)``, which is 0 unless ``u > 0``."""
+        right = self._defined(factor) if isinstance(factor, Access) else None
+        return isinstance(right, Apply) and right.function == "relu" and condition == Lt(S.Zero, right.arguments[0])
+
+    def _defined(self, access: Access) -> Expr | None:
+        """What the program says that an entry is."""
+        equation = self.equations.get(access.tensor)
+        return equation and equation.right.xreplace(dict(zip(equation.indices, access.indices, strict=True)))
 
     def _vanishes(self, access: Access, condition: Expr) -> bool:
-        equation = self.equations.get(access.tensor)
-        if equation is None:
-            return False
-        right = equation.right.xreplace(dict(zip(equation.indices, access.indices, strict=True)))
-        return vanishes_unless(right, condition)
+        right = self._defined(access)
+        return right is not None and vanishes_unless(right, condition)
 
 
 def _masked_form(equation: Equation) -> tuple[Expr, Expr] | None:

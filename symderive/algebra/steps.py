@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -51,6 +51,7 @@ RULES = {
     "mask": "the factor is already 0 where the mask is",
     "factor": "common factors are taken out",
     "sigmoid": "sigmoid(-x) = 1 - sigmoid(x)",
+    "sign": "a minus goes into a difference",
     "complement": "sigmoid(-x) = 1 - sigmoid(x)",
     "multiply_out": "products are multiplied out, so that like terms meet",
     "common_factor_of_branches": "a factor of every branch is taken out",
@@ -101,6 +102,14 @@ class Story:
     def equations(self) -> list[Equation]:
         """The adjoint equations in order."""
         return [r.equation for r in self.records.values()]
+
+    def rewrite(self, rule: str, change: Callable[[Expr], Expr]) -> None:
+        """A last rule for every adjoint."""
+        for told in self.records.values():
+            before, after = told.equation.right, change(told.equation.right)
+            if after != before:
+                told.changes.append((Change(rule, before, after), ""))
+                told.equation = replace(told.equation, right=after)
 
     def users(self, name: str) -> list[str]:
         """The adjoints that read another."""

@@ -185,7 +185,9 @@ class Writer:
             else:
                 parts.append(factor)
         if number.is_negative and (sums := [p for p in parts if p.is_Add]):
-            parts[parts.index(sums[-1])] = -sums[-1]
+            mixed = [s for s in sums if any(t.could_extract_minus_sign() for t in s.args)]
+            turned = (mixed or sums)[-1]
+            parts[parts.index(turned)] = -turned
             number = -number
         return number, parts
 

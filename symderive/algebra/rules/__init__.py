@@ -32,6 +32,7 @@ from symderive.algebra.rules.exponentials import (
     shift_of_exponents,
 )
 from symderive.algebra.rules.quotients import complement_of_quotient, value_times_sign
+from symderive.algebra.rules.signs import minus_into_sums
 from symderive.algebra.rules.sums import linearity, normalised_sum
 from symderive.algebra.terms import transform
 
@@ -43,6 +44,7 @@ __all__ = [
     "common_factor_of_branches",
     "complement",
     "complement_of_sigmoid",
+    "minus_into_sums",
     "named_branch",
     "tidy_function",
 ]
