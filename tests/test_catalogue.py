@@ -64,6 +64,15 @@ TEXTBOOK = {
     "upsample_nearest": {"dx": "dy.reshape(N, C, H, 2, W, 2).sum((3, 5))"},
     "pixel_shuffle": {"dx": "dy.reshape(N, C, H, 2, W, 2).permute(0, 1, 3, 5, 2, 4).reshape(N, 4 * C, H, W)"},
     "flip": {"dx": "dy.flip(-1)"},
+    "merge_heads": {"dx": "dy.reshape(B, N, H, D).transpose(1, 2)"},
+    "pixel_unshuffle": {"dx": "dy.reshape(N, C, 2, 2, H, W).permute(0, 1, 4, 2, 5, 3).reshape(N, C, 2 * H, 2 * W)"},
+    "scaled_dot_product_attention": {
+        "dV": "P.mT @ dO",
+        "dP": "dO @ V.mT",
+        "dS": "P * (dP - (dP * P).sum(-1, keepdim=True))",
+        "dQ": "dS @ K / sqrt(D)",
+        "dK": "dS.mT @ Q / sqrt(D)",
+    },
     "split_heads": {"dx": "dy.transpose(1, 2).reshape(B, N, 3 * D)"},
     "channel_shuffle": {"dx": "dy.reshape(N, C, 3, T).transpose(1, 2).reshape(N, 3 * C, T)"},
 }
