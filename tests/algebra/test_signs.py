@@ -6,7 +6,9 @@ import pytest
 
 from tests.algebra.test_textbook import index_forms
 
-HEAD = "name: op\nsizes: {N: 3, D: 5}\ninputs: {x: [N, D], mu: [D], t: [N, D], g: [D]}\nconstants: {m: 1/5}\nforward: |\n"
+HEAD = (
+    "name: op\nsizes: {N: 3, D: 5}\ninputs: {x: [N, D], mu: [D], t: [N, D], g: [D]}\nconstants: {m: 1/5}\nforward: |\n"
+)
 
 FORMS = {
     "a sum of products with a difference": (
