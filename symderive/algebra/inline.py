@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Mul, Pow
 
+from symderive.algebra.factor import factor_sum
 from symderive.algebra.nodes import Access, Condition, Eq, Index, Pad, Sum, Where, free_indices
 from symderive.algebra.program import Equation
 from symderive.algebra.recognise import Knowledge
-from symderive.algebra.rules import minus_into_sums
+from symderive.algebra.rules import delta_beside_branch, minus_into_sums
 from symderive.algebra.simplify import Trail, simplify
 from symderive.algebra.steps import Story
-from symderive.algebra.terms import cost, factors, tensors, transform_opened
+from symderive.algebra.terms import Pass, cost, factors, tensors, transform_opened
+
+_DELTAS, _FACTOR = Pass(delta_beside_branch), Pass(factor_sum)
 
 EQUATION_COST = 3
 """What an equation of its own costs a reader, in the units of :func:`symderive.algebra.terms.cost`."""
@@ -32,8 +35,15 @@ def inline_adjoints(story: Story, known: tuple[Knowledge, ...], wrt: tuple[str, 
                 changed |= _try_inline(name, story, known)
         if not changed:
             break
+    story.rewrite("branch", _together)
     story.rewrite("sign", minus_into_sums)
     return story
+
+
+def _together(expression: Expr) -> Expr:
+    """What stands under one condition put together, and factored if there was any."""
+    changed = _DELTAS(expression)
+    return expression if changed == expression else _FACTOR(changed)
 
 
 def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:

@@ -51,6 +51,7 @@ RULES = {
     "mask": "the factor is already 0 where the mask is",
     "factor": "common factors are taken out",
     "sigmoid": "sigmoid(-x) = 1 - sigmoid(x)",
+    "branch": "what stands under one condition is put together, deltas included",
     "sign": "a minus goes into a difference",
     "complement": "sigmoid(-x) = 1 - sigmoid(x)",
     "multiply_out": "products are multiplied out, so that like terms meet",

@@ -62,6 +62,8 @@ def joint_axes(parts: Sequence[Axes], hint: Sequence[Index]) -> Axes:
     places = {index: n for n, index in enumerate(hint)}
     if len(full) == 1 and (len(parts) == 1 or not union.keys() <= places.keys()):
         return next(iter(full))
+    if not union.keys() <= places.keys() and len({axes[0] for axes in parts if axes}) == 1:
+        return batch_first(union)  # operands that start alike, and whose other axes are still to be summed
     known = sorted((i for i in union if i in places), key=places.__getitem__)
     return batch_first([*known, *(i for i in union if i not in places)])
 

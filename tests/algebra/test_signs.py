@@ -35,3 +35,12 @@ def test_signs(name):
 def test_a_named_rectifier_is_0_where_its_argument_is_negative():
     forms = index_forms(f"{HEAD}  h[n, d] = relu(1 - t[n, d] * x[n, d])\n  L = sum[n, d](h[n, d]**2)\n")
     assert "dx[n, d] = -2 * h[n, d] * t[n, d]" in forms
+
+
+def test_a_delta_goes_under_the_condition_beside_it():
+    forms = index_forms(
+        "name: op\nsizes: {N: 3, C: 5}\nconstants: {skip: 0}\n"
+        "inputs: {z: [N, C], t: {shape: [N], index: C}}\nforward: |\n"
+        "  L = sum[n : t[n] != skip](logsumexp[c](z[n, c]) - z[n, t[n]])\n"
+    )
+    assert forms == ["dz[n, c] = where(t[n] != skip, softmax[c](z[n, c]) - delta(c, t[n]), 0)"]

@@ -69,3 +69,21 @@ def test_array_form_masks_what_has_one_entry():
         "where((arange(2) == 1)[:, None, None], dy.T @ z[0], 0)"
     )
     assert derived("gates side by side").gradients["a"].array is None
+
+
+SYMMETRIC = {
+    "a sum with its transpose": ("inputs: {u: [N, K], P: [K, K]}", "y[n] = sum[i, j](u[n, i] * P[i, j] * u[n, j])"),
+}
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_a_symmetric_matrix_is_not_transposed(name):
+    head, forward = SYMMETRIC[name]
+    code = symderive.derive(loads(f"{HEAD}{head}\nforward: |\n  {forward}\n")).torch
+    assert "du = u @ (P + P.T) * dy[:, None]" in code
+
+
+def test_rows_that_are_scattered_keep_the_order_of_their_factors():
+    head = "inputs: {v: [N, H], U: [K, H], u: {shape: [N, 2], index: K}}"
+    code = symderive.derive(loads(f"{HEAD}{head}\nforward: |\n  r[n, k] = sum[d](v[n, d] * U[u[n, k], d])\n")).torch
+    assert "product = dr[..., None] * v[:, None, :]" in code

@@ -10,6 +10,7 @@ from symderive.algebra.digits import joined_digits
 from symderive.algebra.rules.branches import (
     certain_condition,
     common_factor_of_branches,
+    delta_beside_branch,
     function_of_number,
     into_branch,
     merge_branches,
@@ -44,6 +45,7 @@ __all__ = [
     "common_factor_of_branches",
     "complement",
     "complement_of_sigmoid",
+    "delta_beside_branch",
     "minus_into_sums",
     "named_branch",
     "tidy_function",

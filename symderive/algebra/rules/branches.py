@@ -111,6 +111,30 @@ def merge_branches(expression: Expr) -> Expr:
     return Add(*rest, *(masked if nested is None else nested))
 
 
+def delta_beside_branch(expression: Expr) -> Expr:
+    """``where(c, a, 0) + delta where(c, b, 0) = where(c, a + delta b, 0)``."""
+    if not expression.is_Add:
+        return expression
+    plain = {t.args[0] for t in map(_without_number, expression.args) if isinstance(t, Where) and t.args[2] is S.Zero}
+    terms = [_delta_inside(t, plain) for t in expression.args]
+    return expression if terms == list(expression.args) else merge_branches(Add(*terms))
+
+
+def _without_number(term: Expr) -> Expr:
+    return term.as_coeff_Mul()[1]
+
+
+def _delta_inside(term: Expr, conditions: set[Expr]) -> Expr:
+    masks = [f for f in factors(term) if isinstance(f, Where) and f.args[2] is S.Zero]
+    rest = [f for f in factors(term) if f not in masks]
+    deltas = [f for f in rest if isinstance(f, Eq)]
+    numbers = sum(f.is_number for f in rest)
+    if len(masks) != 1 or not deltas or masks[0].args[0] not in conditions or len(deltas) + numbers < len(rest):
+        return term
+    condition, value, _ = masks[0].args
+    return Where(condition, Mul(*rest, value), S.Zero)
+
+
 def _nested(masked: list[Expr]) -> list[Expr] | None:
     """``where(c and k, a, 0) + where(not c and k and m, b, 0) = where(k, where(c, a, where(m, b, 0)), 0)``."""
     for n, first in enumerate(masked):
