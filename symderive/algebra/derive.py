@@ -249,7 +249,7 @@ class SpecSweep(Sweep):
         return names, zero
 
     def _new_name(self, wanted: str, story: Story) -> str:
-        candidates = (wanted, *(f"{wanted}_{n}" for n in itertools.count(2)))
+        candidates = itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
         return next(c for c in candidates if c not in self.forward.shapes and c not in story.told)
 
 

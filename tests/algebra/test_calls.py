@@ -186,3 +186,14 @@ def test_the_forward_shows_the_calls():
     ]
     cell = with_calls(["h[b, m] = lstm_cell(x, y, x, x, y).h[b, m]"], ["lstm_cell"])
     assert to_text(forward_statements(cell)[-1]) == "h[b, m] = lstm_cell(x, y, x, x, y).h[b, m]"
+
+
+def test_a_mean_over_batch_axes_counts_the_axes_of_the_call(tmp_path):
+    own = "name: err\nsizes: {'...': [2], M: 3}\ninputs: {x: ['...', M], y: ['...', M]}\nforward: |\n"
+    (tmp_path / "err.yaml").write_text(f"{own}  L = mean[..., m]((x[..., m] - y[..., m])**2 * y[..., m])\n")
+    for shape in ("[B, M]", "[M]", "[B, B, M]"):
+        text = f"name: top\nsizes: {{B: 2, M: 3}}\nuse: [err]\ninputs: {{x: {shape}, y: {shape}}}\n"
+        (tmp_path / "top.yaml").write_text(f"{text}forward: |\n  e = err(x, y)\n  L = exp(e / 9)\n")
+        spec = load(tmp_path / "top.yaml")
+        assert rules(spec) == ["err"]
+        assert_right(spec)
