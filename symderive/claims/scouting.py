@@ -21,6 +21,7 @@ from symderive.spec import syntax
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
 
+
 def scouted(trial: Trial) -> Outcome | None:
     """The first of many more points at which the claim fails."""
     for point, close in _candidates(trial):
