@@ -122,7 +122,7 @@ def _ends(values: list[tuple[Point, np.ndarray]]) -> tuple[Point, Point, tuple[i
     """Two points at which some entry has different signs, and that entry."""
     for n, (a, u) in enumerate(values):
         for b, v in values[n + 1 :]:
-            if u.shape == v.shape and (differing := np.argwhere(u * v < 0)).size:
+            if u.shape == v.shape and (differing := np.argwhere(np.sign(u) * np.sign(v) < 0)).size:
                 return a, b, tuple(int(i) for i in differing[0])
     return None
 
