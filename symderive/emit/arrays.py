@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from sympy import Expr, S, Symbol
@@ -61,7 +62,7 @@ def array_form(plan: p.Plan, target: str | None = None) -> str | None:
     wanted = [target] if target is not None else list(plan.outputs)
     plan = inlined(plan, wanted)
     try:
-        lines = [f"{a.name} = {printer.write(a.value).text}" for a in _needed(plan, wanted)]
+        lines = [f"{a.name} = {printer.write(a.value).text}" for a in _unaliased(_needed(plan, wanted))]
     except NoArrayFormError:
         return None
     return "\n".join(lines).replace(" ** ", "**")
@@ -76,6 +77,18 @@ def _needed(plan: p.Plan, wanted: list[str]) -> list[p.Assign]:
             kept.append(assign)
             names |= {n.name for n in p.walk(assign.value) if isinstance(n, p.Ref)}
     return kept[::-1]
+
+
+def _unaliased(assigns: list[p.Assign]) -> list[p.Assign]:
+    """The assignments; where the last does nothing but name a helper that no other reads, that is put in."""
+    last = assigns[-1]
+    read = [n.name for a in assigns[:-1] for n in p.walk(a.value) if isinstance(n, p.Ref)]
+    if not isinstance(last.value, p.Ref) or last.value.name in read:
+        return assigns
+    helper = next((a for a in assigns[:-1] if a.name == last.value.name), None)
+    if helper is None:
+        return assigns
+    return [*(a for a in assigns[:-1] if a is not helper), replace(last, value=helper.value)]
 
 
 class ArrayPrinter(Printer):
