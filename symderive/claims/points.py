@@ -255,9 +255,9 @@ class Points:
         draw = sample.Draw(rng, exact=True, rough=ROUGH)
         return Point(self.plan[0], inputs, random_upstreams(self.spec, self.plan[0], draw.entries))
 
-    def point(self, sizes: Sizes) -> Point:
-        """A random point, away from kinks."""
-        return self.complete(sizes, sample.away_from_kinks(self.spec, sizes, self.rng, exact=True))
+    def point(self, sizes: Sizes, tries: int = 40) -> Point:
+        """A random point, away from kinks if so many tries are enough for that."""
+        return self.complete(sizes, sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=tries))
 
     def complete(self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "") -> Point:
         """Inputs with random upstreams."""

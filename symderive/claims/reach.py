@@ -32,6 +32,9 @@ MOST_COMPARED = 200
 MOST_BEYOND = 12
 """Points at such sizes."""
 
+TRIES = 3
+"""Of drawing a point away from kinks, of which large sizes have many."""
+
 LARGE = ((17, 19, 23, 29, 31, 37), (11, 13, 17, 19, 23, 29), (8, 11, 7, 13, 9, 12), (6, 7, 5, 8, 9, 10), (5, 4, 6, 7))
 """Larger sizes, of which the first two that are cheap enough are taken."""
 
@@ -95,7 +98,7 @@ def _larger(points: Points) -> Iterator[Point]:
     chosen = list(itertools.islice((s for s in fitting if _fits(points, s)), 2))
     chosen += list(itertools.islice((s for s in _squares(names) if _fits(points, s)), 1))
     for sizes in chosen:
-        yield points.point({**points.plan[0], **sizes})
+        yield points.point({**points.plan[0], **sizes}, TRIES)
 
 
 def _squares(names: list[str]) -> Iterator[dict[str, int]]:
@@ -130,7 +133,7 @@ def beyond(trial: Trial) -> Iterator[Point]:
             sizes = {**points.plan[0], **dict.fromkeys(which or names, number + size)}
             if found < MOST_BEYOND and _fits(points, sizes, 2 * MOST_WORK):  # type: ignore[arg-type]
                 found += 1
-                yield points.point(sizes)
+                yield points.point(sizes, TRIES)
 
 
 def _compares(node: syntax.Node) -> bool:
