@@ -21,10 +21,12 @@ from symderive.algebra.forward import prune, stable_program
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Index, Sum
+from symderive.algebra.products import write_out_products
 from symderive.algebra.program import Derivation, Equation, Gradient, Program, Step
 from symderive.algebra.readable import with_batch_count
 from symderive.algebra.recognise import Knowledge
 from symderive.algebra.saved import choose_saved, with_inputs
+from symderive.algebra.shared import share_values
 from symderive.algebra.simplify import Trail, simplify
 from symderive.algebra.steps import Received, Story, gradient_steps
 from symderive.algebra.terms import tensors
@@ -51,6 +53,9 @@ def derive(spec: model.Spec) -> Derivation:
     one = _upstream_of_loss(forward, sweep.upstreams)
     display = with_batch_count(backward.put(one), letters.taken)
     display = with_inputs(forward, display, sweep.upstreams)
+    backward = write_out_products(backward)
+    taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
+    forward, backward = share_values(forward, backward, sweep.indices_of, taken)
     backward, saved = choose_saved(forward, backward, sweep.upstreams)
     telling = Told(display, story, sweep, letters, one)
     gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}
@@ -286,7 +291,11 @@ class Told:
 
     def statement(self, tensor: str) -> syntax.Statement:
         """Its equation as syntax."""
-        return statement(self.equations[tensor], self.letters)
+        return self.write(self.equations[tensor])
+
+    def write(self, equation: Equation) -> syntax.Statement:
+        """Any equation as syntax."""
+        return statement(equation, self.letters)
 
     def steps(self, tensor: str) -> tuple[Step, ...]:
         """The steps that lead to its equation."""

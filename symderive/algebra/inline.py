@@ -61,7 +61,7 @@ def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
     after = 0
     for user in users:
         right = story.records[user].equation.right
-        trails[user] = simplify(_put(right, helper), known)
+        trails[user] = simplify(put(right, helper), known)
         before += cost(right)
         after += cost(trails[user].expression)
     if after > before or (after == before and not _is_alias(helper.right)) or _nests_contraction(helper, trails, story):
@@ -110,7 +110,9 @@ def _nodes(expression: Expr) -> list[Expr]:
     return [expression, *(n for a in expression.args if isinstance(a, Expr) for n in _nodes(a))]
 
 
-def _put(expression: Expr, helper: Equation) -> Expr:
+def put(expression: Expr, helper: Equation) -> Expr:
+    """The expression with the right side of an equation in place of its tensor."""
+
     def rule(node: Expr) -> Expr:
         if isinstance(node, Access) and node.tensor == helper.tensor:
             return helper.right.xreplace(dict(zip(helper.indices, node.indices, strict=True)))

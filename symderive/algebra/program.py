@@ -106,6 +106,9 @@ class Telling(Protocol):
     def statement(self, tensor: str) -> syntax.Statement:
         """Its equation as syntax."""
 
+    def write(self, equation: Equation) -> syntax.Statement:
+        """Any equation as syntax."""
+
     def steps(self, tensor: str) -> tuple[Step, ...]:
         """The steps that lead to its equation."""
 
@@ -149,6 +152,12 @@ class Derivation:
         built = {e.tensor: e.right for e in self.built.equations}
         same = {e.tensor for e in program.equations if built.get(e.tensor) == e.right}
         return {e.tensor: equation_statement(e) for e in self.spec.equations if e.tensor in same}
+
+    @cached_property
+    def introduced(self) -> tuple[syntax.Statement, ...]:
+        """The equations of the forward that the spec does not have: what the backward reads in place of more."""
+        known = self.built.shapes
+        return tuple(self.telling.write(e) for e in self.forward.equations if e.tensor not in known)
 
     @cached_property
     def intermediate(self) -> dict[str, tuple[Step, ...]]:

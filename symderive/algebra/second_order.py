@@ -129,7 +129,7 @@ class Pullback:
 
 def _pullback(spec: model.Spec, forward: Program, outputs: tuple[str, ...]) -> Pullback:
     """The gradients of any tensors of the forward."""
-    forward = replace(prune(forward, set(outputs)), outputs=outputs)
+    forward = replace(forward, outputs=outputs)
     letters = spec_letters(spec, forward)
     sweep = Sweep(forward, spec.wrt, letters)
     story = inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)

@@ -17,16 +17,24 @@ def is_fresh(node: p.Node) -> bool:
     return isinstance(node, p.Map) and node.function in _UNKEPT
 
 
-def added_product(node: p.Node) -> tuple[p.Node, p.Map] | None:
-    """The parts of ``a + b * c`` or ``a - b * c`` where all are arrays and the product is as large as the sum."""
+def added_product(node: p.Node) -> tuple[p.Node, p.Map, bool] | None:
+    """``a``, ``b * c`` and whether that is taken away, of ``a + b * c`` or ``a - b * c``, as large as the product is.
+
+    Of ``b * c - a`` too, where a is smaller: its negative costs little.
+    """
     if not isinstance(node, p.Map) or node.function not in ("add", "sub"):
         return None
     value, product = node.args
-    if node.function == "add" and not _is_product(product, node):
+    minus = node.function == "sub"
+    if not _is_product(product, node):
         value, product = product, value
+        if minus:
+            value, minus = p.Map("neg", (value,)), False
+            if not _is_smaller(value.args[0], node):
+                return None
     if not isinstance(product, p.Map) or not _is_product(product, node):
         return None
-    return None if isinstance(value, p.Scalar) or value.kind != "real" else (value, product)
+    return None if isinstance(value, p.Scalar) or value.kind != "real" else (value, product, minus)
 
 
 def _is_product(node: p.Node, whole: p.Node) -> bool:

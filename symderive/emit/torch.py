@@ -166,7 +166,7 @@ class TorchPrinter(Printer):
             return biased
         if added := added_product(node):
             pieces = (added[0], *added[1].args)
-            sign = "value=-1" if node.function == "sub" else ""
+            sign = "value=-1" if added[2] else ""
             return call("torch.addcmul", *(self.write(a).text for a in pieces), sign)
         if found := scaled(node):
             return call("_scaled", *(self.write(a).text for a in found))

@@ -218,7 +218,9 @@ def _step(number: int, step: Step) -> Prose:
 def _code(derivation: Derivation, notation: Notation, torch_code: str) -> Iterator[Block]:
     if derivation.saved:
         yield Heading("Saved for backward")
-        yield Prose(f"{_names(derivation.saved)}.")
+        yield Prose(f"{_names(derivation.saved)}{', where' if derivation.introduced else '.'}")
+        for statement in derivation.introduced:
+            yield Formula(statement_latex(statement, notation))
     if not torch_code:
         return
     yield Heading("Code")

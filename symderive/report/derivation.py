@@ -110,3 +110,5 @@ def code_blocks(derivation: Derivation) -> Iterator[Block]:
     yield Heading("PyTorch")
     yield Code(derivation.torch)
     yield Prose(f"Saved for the backward: {listed(derivation.saved) or 'nothing'}.")
+    for statement in derivation.core.introduced:
+        yield Formula(to_text(statement), "where", 1)
