@@ -37,6 +37,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     values.reshaped,
     values.without_cross_terms,
     values.summed,
+    values.summed_out,
     values.other_gradient,
     forwards.flipped_argument,
     fit.term_by_term,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -205,8 +205,14 @@ def summed(desk: Desk) -> Finding | None:
     return _oversummed(desk)
 
 
-def summed_away(desk: Desk) -> Finding | None:
-    """In index form: the claim is the gradient summed over some of the indices on its left side."""
+def summed_out(desk: Desk) -> Finding | None:
+    """The claim is the gradient summed over indices of its left side that are not on its right one at all."""
+    inside = {desk.text(n) for n in desk.node.walk() if isinstance(n, syntax.Name | syntax.Batch)}
+    return summed_away(desk, but=inside)
+
+
+def summed_away(desk: Desk, but: Collection[str] = ()) -> Finding | None:
+    """In index form: the claim is the gradient summed over some of the indices on its left side, ``but`` for some."""
     if desk.line.indices is None or desk.claimed is None:
         return None
     names = [desk.text(i) for i in desk.line.indices]
@@ -214,6 +220,8 @@ def summed_away(desk: Desk) -> Finding | None:
     if any(c.shape != t.shape for c, t in pairs):
         return None
     for axes in _subsets(len(names)):
+        if any(names[a] in but for a in axes):
+            continue
         for reduce, what in ((np.sum, "sum"), (np.mean, "mean")):
             if all(close_floats(c, np.broadcast_to(reduce(t, axis=axes, keepdims=True), t.shape)) for c, t in pairs):
                 over = ", ".join(names[a] for a in axes)

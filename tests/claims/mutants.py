@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from symderive.claims.trees import binders_above, get, number, places, put, rename, sum_of, tensor_of, terms_of, times
 from symderive.spec import syntax
+from tests.claims.rewritings import ranged
 
 
 def mutants(spec, statement, others=()):
@@ -76,8 +77,9 @@ def sums(spec, statement):
     if isinstance(statement.left, syntax.Name) and spec.shapes[statement.left.id[1:]]:
         yield "extra_sum", syntax.Method(right, "sum", (number(0),))
     for index in _free(statement):
-        if index != syntax.BATCH:
-            yield "extra_sum", syntax.Binder("sum", (f"{index}_1",), None, rename(right, {index: f"{index}_1"}))
+        over = syntax.Binder("sum", (f"{index}_1",), None, rename(right, {index: f"{index}_1"}))
+        if index != syntax.BATCH and ranged(over):
+            yield "extra_sum", over
 
 
 def means(spec, statement):

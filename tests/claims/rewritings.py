@@ -52,7 +52,7 @@ def with_helper(spec, statement, rng):
     used = _names(node)
     kept = tuple(i for i in indices if (syntax.BATCH if isinstance(i, syntax.Batch) else i.id) in used)
     letters = tuple(i.id for i in kept if isinstance(i, syntax.Name))
-    if not _ranged(replace(_ANY, indices=letters, body=node)):
+    if not ranged(replace(_ANY, indices=letters, body=node)):
         return [statement]
     name = "helper_1"
     left = syntax.Access(name, kept) if kept else syntax.Name(name)
@@ -93,6 +93,11 @@ def _spots(node, kinds, test=lambda n: True):
     ]
 
 
+def _compared(root, place):
+    """Whether a place is inside of a comparison, where numbers of many digits are equal or not by their last one."""
+    return any(isinstance(get(root, place[:n]), syntax.Compare) for n in range(len(place)))
+
+
 def _closed(node):
     """Whether what stands inside is no number to be computed with: axes, shapes, a padded access."""
     if isinstance(node, syntax.Call):
@@ -101,7 +106,7 @@ def _closed(node):
 
 
 def _at_random(node, rng, kinds, test, change):
-    spots = _spots(node, kinds, test)
+    spots = [(p, n) for p, n in _spots(node, kinds, test) if kinds is not syntax.Call or not _compared(node, p)]
     if not spots:
         return node
     place, inner = rng.choice(spots)
@@ -311,7 +316,7 @@ def sines_and_cosines(spec, statement, node, rng):
     """a = a * (sin(t)**2 + cos(t)**2)."""
     spots = _spots(node, (syntax.Access, syntax.Name), lambda n: tensor_of(n) in spec.shapes)
     real = {i.name for i in spec.inputs if i.is_real} | {e.tensor for e in spec.equations}
-    spots = [(p, n) for p, n in spots if tensor_of(n) in real]
+    spots = [(p, n) for p, n in spots if tensor_of(n) in real and not _compared(node, p)]
     if not spots or not isinstance(statement.left, syntax.Access):
         return node
     place, inner = rng.choice(spots)
@@ -429,10 +434,10 @@ def rename_bound(spec, statement, node, rng):
     def test(n):
         return n.op in ("sum", "mean") and not set(n.indices) & set(spec.indices)
 
-    return _at_random(node, rng, syntax.Binder, lambda n: test(n) and _ranged(n), change)
+    return _at_random(node, rng, syntax.Binder, lambda n: test(n) and ranged(n), change)
 
 
-def _ranged(node):
+def ranged(node):
     """Whether every index that a binder names stands alone in a position, so that its letter gives no range."""
     alone = {
         i.id
@@ -490,7 +495,7 @@ def _letters_are_ranged(equation):
     """Whether bound indices may be renamed: each stands alone in some position."""
     keeping = {i for n in equation.right.walk() if isinstance(n, syntax.Binder) for i in n.indices}
     whole = replace(_ANY, indices=tuple(keeping), body=equation.right)
-    return _ranged(whole)
+    return ranged(whole)
 
 
 _ANY = syntax.Binder("sum", (), None, number(0))
