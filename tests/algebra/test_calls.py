@@ -197,3 +197,12 @@ def test_a_mean_over_batch_axes_counts_the_axes_of_the_call(tmp_path):
         spec = load(tmp_path / "top.yaml")
         assert rules(spec) == ["err"]
         assert_right(spec)
+
+
+def test_rules_meet_across_calls_as_within_an_op():
+    """A log-softmax that a loss of its own follows has the gradient of the cross-entropy, and saves no more."""
+    inputs = "{z: [B, M], t: {shape: [B], index: M}}"
+    forward = ["p[n, c] = log_softmax(z)[n, c]", "L = nll(p, t)"]
+    found = derive(with_calls(forward, ["log_softmax", "nll"], inputs))
+    assert to_text(found.gradients["z"].index) == "dz[n, c] = (softmax[c](z[n, c]) - delta(c, t[n])) / B"
+    assert found.saved == ("z", "t")
