@@ -23,6 +23,7 @@ from symderive.claims.edit_tools import (
     rank,
 )
 from symderive.claims.trees import (
+    Place,
     factors_of,
     get,
     negated,
@@ -174,11 +175,17 @@ def upstreams(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for new in available(desk, node, place):
             if tensor_of(new).removeprefix("d") in desk.spec.outputs and tensor_of(new).startswith("d"):
                 yield Edit("missing_upstream", put(node, place, new), f"The upstream is missing: {desk.text(new)}.")
-            else:
+            elif not _in_product(node, place):  # of 1 / x a factor is missing
                 yield Edit("wrong_operand", put(node, place, new), f"The 1 should be {desk.text(new)}.")
         for new in deltas(desk, node, place):
             words = f"The 1 should be {desk.text(new)}: off the diagonal it is 0."
             yield Edit("missing_cross_terms", put(node, place, new), words)
+
+
+def _in_product(root: syntax.Node, place: Place) -> bool:
+    """Whether a place is an operand of a product or a quotient."""
+    above = get(root, place[:-1]) if place else None
+    return isinstance(above, syntax.Binary) and above.op in ("*", "/")
 
 
 def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
