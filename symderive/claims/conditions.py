@@ -207,7 +207,7 @@ def _of_input(tensor: model.Input, own: bool) -> Iterator[Condition]:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
         yield Condition(rows, "rows", name, _on(name, _rows), weak=own)
     yield Condition(f"{name} binary", "binary", name, _on(name, lambda d, a: _whole(d, a, "binary")), weak=own)
-    if rank >= 1:
+    if rank >= 1 and not own:
         yield Condition(f"{name} one-hot", "one_hot", name, _on(name, lambda d, a: _whole(d, a, "one_hot")), weak=True)
 
 
