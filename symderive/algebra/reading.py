@@ -105,3 +105,15 @@ def split_condition(body: Expr, neutral: Expr | None, opened: tuple[Index, ...])
 def reading_order(term: Expr) -> tuple[int, int]:
     """Terms without a sum come first, numbers last, as people write them; else SymPy's order stays."""
     return (1 if term.is_number else 0, 1 if term.atoms(nodes.Binder) else 0)
+
+
+def is_negative(term: Expr) -> bool:
+    """Whether a term of a sum is subtracted: by its number, and by sums in it all terms of which are subtracted."""
+    if not term.is_Mul:
+        return bool(term.could_extract_minus_sign())
+    number, _ = term.as_coeff_Mul()
+    negative = bool(number.is_negative)
+    for factor in factors(term):
+        if factor.is_Add and all(t.could_extract_minus_sign() for t in factor.args):
+            negative = not negative
+    return negative

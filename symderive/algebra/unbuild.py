@@ -19,7 +19,15 @@ from symderive.algebra.comparisons import CONDITIONS
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation
-from symderive.algebra.reading import by_appearance, fraction, product_of, reading_order, split_condition, split_roots
+from symderive.algebra.reading import (
+    by_appearance,
+    fraction,
+    is_negative,
+    product_of,
+    reading_order,
+    split_condition,
+    split_roots,
+)
 from symderive.algebra.systems import System, system_of
 from symderive.algebra.terms import content, depends, factors, primitive, terms
 from symderive.errors import InternalError
@@ -136,14 +144,12 @@ class Writer:
             return softmax
         number, parts = content(expression)
         ordered = sorted(parts, key=reading_order)
-        if ordered[0].could_extract_minus_sign() and (
-            positive := [t for t in ordered if not t.could_extract_minus_sign()]
-        ):
+        if is_negative(ordered[0]) and (positive := [t for t in ordered if not is_negative(t)]):
             ordered.remove(positive[0])
             ordered.insert(0, positive[0])
         result = self.write(ordered[0])
         for term in ordered[1:]:
-            if term.could_extract_minus_sign():
+            if is_negative(term):
                 result = Binary("-", result, self.write(-term))
             else:
                 result = Binary("+", result, self.write(term))
@@ -184,10 +190,9 @@ class Writer:
                 parts.append(rest)
             else:
                 parts.append(factor)
-        if number.is_negative and (sums := [p for p in parts if p.is_Add]):
-            mixed = [s for s in sums if any(t.could_extract_minus_sign() for t in s.args)]
-            turned = (mixed or sums)[-1]
-            parts[parts.index(turned)] = -turned
+        mixed = [p for p in parts if p.is_Add and any(t.could_extract_minus_sign() for t in p.args)]
+        if number.is_negative and mixed:
+            parts[parts.index(mixed[-1])] = -mixed[-1]
             number = -number
         return number, parts
 

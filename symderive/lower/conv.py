@@ -40,11 +40,39 @@ def recognised(factors: list[Expr], masks: list[Expr], bound: list[Index], ctx: 
     """The sum of ``factors`` over ``bound`` as a convolution, or None where it is none."""
     if masks or len(factors) < 2:
         return None
-    for n, factor in enumerate(factors):
+    for n, whole in enumerate(factors):
+        factor = _by_digits(whole, ctx)
         slides = _slides(factor, bound, ctx)
         if slides and not _are_digits(factor, factors, bound, ctx):
             return _from_slides(factor, [f for m, f in enumerate(factors) if m != n], slides, bound, ctx)
     return None
+
+
+def _by_digits(e: Expr, ctx: Lowering) -> Expr:
+    """A tensor whose axis is read at ``C*q + c``, digits that fill it, read at q and c of a view with an axis for each.
+
+    So groups of channels are seen for what they are.
+    """
+    inner = e.args[0] if isinstance(e, Pad) and e.args[1] is S.Zero else e
+    if not isinstance(inner, Access):
+        return e
+    places: list[Expr] = []
+    shape: list[Expr] = []
+    for place, extent in zip(inner.indices, ctx.tensors[inner.tensor].shape, strict=True):
+        form = affine(place)
+        digits = radix(form) if form is not None and len(form.terms) > 1 and form.constant is S.Zero else None
+        if digits is not None and same(Mul(*(i.extent for i in digits)), extent):
+            places += digits
+            shape += [i.extent for i in digits]
+        else:
+            places.append(place)
+            shape.append(extent)
+    if len(places) == len(inner.indices) or all(isinstance(p, Index) for p in places):
+        return e
+    name = f"{inner.tensor} as {tuple(shape)}"
+    ctx.tensors.setdefault(name, ctx.graph.reshape(ctx.tensors[inner.tensor], tuple(shape)))
+    view = Access(name, *places)
+    return Pad(view) if isinstance(e, Pad) else view
 
 
 def _slides(e: Expr, bound: Sequence[Index], ctx: Lowering) -> list[Slide] | None:

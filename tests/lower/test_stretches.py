@@ -87,3 +87,12 @@ def test_rows_that_are_scattered_keep_the_order_of_their_factors():
     head = "inputs: {v: [N, H], U: [K, H], u: {shape: [N, 2], index: K}}"
     code = symderive.derive(loads(f"{HEAD}{head}\nforward: |\n  r[n, k] = sum[d](v[n, d] * U[u[n, k], d])\n")).torch
     assert "product = dr[..., None] * v[:, None, :]" in code
+
+
+def test_groups_written_by_index_arithmetic_are_those_of_a_convolution():
+    head = "inputs: {x: [N, 2*H, K], w: [2*D, H, R]}\nindices: {k: K - R + 1}"
+    text = f"{HEAD.replace('K: 5', 'K: 5, D: 3, R: 2')}{head}\nforward: |\n"
+    code = symderive.derive(loads(f"{text}  y[n, o, k] = sum[c, r](x[n, o // D * H + c, k + r] * w[o, c, r])\n")).torch
+    assert "y = F.conv1d(x, w, groups=2)" in code
+    assert "dx = F.conv_transpose1d(dy, w, groups=2)" in code
+    assert "einsum" not in code

@@ -25,9 +25,15 @@ def minus_into_sums(expression: Expr) -> Expr:
 
 
 def minus_into_sum(expression: Expr) -> Expr:
-    """``-f (a - b) = f (b - a)``, and ``-sum_k f_k (a_k - b_k) = sum_k f_k (b_k - a_k)``."""
+    """``-f (a - b) = f (b - a)``, ``-sum_k f_k (a_k - b_k) = sum_k f_k (b_k - a_k)``, ``f (-a - b) = -f (a + b)``."""
+    if not expression.is_Mul:
+        return expression
+    minus = [f for f in expression.args if f.is_Add and all(t.could_extract_minus_sign() for t in f.args)]
+    if minus and not expression.atoms(LogSumExp):
+        rest = [f for f in expression.args if f not in minus]
+        expression = Mul((-1) ** len(minus), *rest, *(-f for f in minus))
     number = expression.as_coeff_Mul()[0]
-    if not expression.is_Mul or not number.is_Rational or not number.is_negative:
+    if not number.is_Rational or not number.is_negative:
         return expression
     for factor in reversed(expression.args):
         turned = _turned(factor)
