@@ -109,6 +109,9 @@ CHECKS: dict[str, Check] = {
 }
 """The kinds of check, in the order in which they run."""
 
+DIFFERENCES = ("gradgradcheck", "jvp")
+"""Those that hold derivatives against differences."""
+
 
 def check_kind(name: str) -> Callable[[Subject, Cell], Iterator[CheckResult]]:
     """The check of that kind, for the matrix."""
@@ -119,6 +122,11 @@ def check_kind(name: str) -> Callable[[Subject, Cell], Iterator[CheckResult]]:
             return
         if name == "compile" and not (shutil.which("c++") or shutil.which("g++")):
             yield cell.result("emitted ops", "skip", "torch.compile needs a C++ compiler, and there is none")
+            return
+        if subject.stops and name in DIFFERENCES:
+            yield cell.result(
+                "emitted ops", "skip", "the spec stops a gradient, and differences know nothing of stop(...)"
+            )
             return
         point = _point(subject, cell)
         if isinstance(point, str):

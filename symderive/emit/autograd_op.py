@@ -35,7 +35,7 @@ OWN_NAMES = (
         "found",
         "moved",
     ),
-    *("bool", "int", "next", "any", "map", "zip", "tuple", "float", "print", "generate_vmap_rule"),
+    *("bool", "int", "next", "any", "map", "zip", "tuple", "float", "print", "isinstance", "generate_vmap_rule"),
 )
 """Names that these modules use for their own purposes."""
 

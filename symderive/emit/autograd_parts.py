@@ -31,7 +31,8 @@ NESTED = '''\
 def _refuse_forward_over_forward() -> None:
     """Raises in forward over forward mode: a Function's jvp would lose the outer tangents."""
     levels = torch._C._functorch.get_interpreter_stack() or ()
-    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
+    forward = [x for x in levels if x.key() == torch._C._functorch.TransformType.Jvp]
+    if forward[1:]:
         raise RuntimeError(
             "{name} does not support forward mode over forward mode; "
             "take torch.func.hessian (forward over reverse) or jacrev over jacfwd instead"

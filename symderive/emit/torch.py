@@ -279,6 +279,16 @@ class TorchPrinter(Printer):
         placed = merged(node)
         return self._accumulated(placed) if isinstance(placed, p.IndexAdd) else self.write(placed)
 
+    def repeats(self, node: p.Node) -> list[p.Node]:
+        """What is added at places is named where it is made of several tensors: zeros are made of all of them.
+
+        Under ``vmap`` zeros that are made of one alone might lack the batch that another has.
+        """
+        if isinstance(node, p.IndexAdd | p.ScatterAdd) and node.base is None:
+            read = {n.name for n in p.walk(node.source) if isinstance(n, p.Ref) and n.kind == "real"}
+            return [node.source] if len(read) > 1 else []
+        return super().repeats(node)
+
     def _accumulated(self, node: p.IndexAdd | p.ScatterAdd) -> Text:
         operation, *arguments = self._accumulation(node)
         if node.base is None:
