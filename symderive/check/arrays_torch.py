@@ -25,7 +25,8 @@ LIBRARY = frozenset(
     conv_transpose3d avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d
     adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d lp_pool1d lp_pool2d unfold fold pad interpolate
     pixel_shuffle pixel_unshuffle channel_shuffle relu relu6 elu selu celu gelu silu mish leaky_relu prelu hardtanh
-    hardswish hardsigmoid softplus softsign softshrink hardshrink tanhshrink threshold logsigmoid sigmoid tanh glu softmax softmin log_softmax
+    hardswish hardsigmoid softplus softsign softshrink hardshrink tanhshrink threshold logsigmoid sigmoid tanh
+    glu softmax softmin log_softmax
     layer_norm rms_norm group_norm batch_norm instance_norm local_response_norm normalize
     scaled_dot_product_attention cosine_similarity pairwise_distance pdist
     mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss kl_div binary_cross_entropy
