@@ -207,8 +207,6 @@ def summed(desk: Desk) -> Finding | None:
 
 def summed_out(desk: Desk) -> Finding | None:
     """The claim is the gradient summed over indices of its left side that are not on its right one at all."""
-    if desk.line.role == "jacobian":
-        return None  # what such an index stands in is a delta that is missing
     if desk.line.role != "gradient":
         return None
     inside = {desk.text(n) for n in desk.node.walk() if isinstance(n, syntax.Name | syntax.Batch)}
