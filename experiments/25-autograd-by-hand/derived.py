@@ -2,12 +2,13 @@
 
 Forward:
 
-    y[i, j] = b[j] + sum[k](x[i, k] * W[j, k])
-    L = sum[j, i]((y[i, j] - t[i, j])**2) / 2
+    y[i, j] = sum[k](x[i, k] * W[j, k]) + b[j]
+    difference[i, j] = y[i, j] - t[i, j]
+    L = sum[i, j](difference[i, j]**2) / 2
 
 Backward, from dL:
 
-    dy[i, j] = dL * (y[i, j] - t[i, j])
+    dy[i, j] = dL * difference[i, j]
     dx[i, k] = sum[j](dy[i, j] * W[j, k])
     dW[j, k] = sum[i](dy[i, j] * x[i, k])
     db[j] = sum[i](dy[i, j])
@@ -23,11 +24,13 @@ def forward(x, W, b, t):
 
     x [N, K], W [J, K], b [J], t [N, J] -> L []
     """
-    # y[i, j] = b[j] + sum[k](x[i, k] * W[j, k])
+    # y[i, j] = sum[k](x[i, k] * W[j, k]) + b[j]
     y = x @ W.T + b  # [N, J]
-    # L = sum[j, i]((y[i, j] - t[i, j])**2) / 2
-    L = (y - t).square().sum() / 2  # []
-    return L, (x, W, t, y)
+    # difference[i, j] = y[i, j] - t[i, j]
+    difference = y - t  # [N, J]
+    # L = sum[i, j](difference[i, j]**2) / 2
+    L = difference.square().sum() / 2  # []
+    return L, (x, W, difference)
 
 
 def backward(saved, dL):
@@ -35,9 +38,9 @@ def backward(saved, dL):
 
     dL [] -> dx [N, K], dW [J, K], db [J]
     """
-    x, W, t, y = saved
-    # dy[i, j] = dL * (y[i, j] - t[i, j])
-    dy = (y - t) * dL  # [N, J]
+    x, W, difference = saved
+    # dy[i, j] = dL * difference[i, j]
+    dy = difference * dL  # [N, J]
     # dx[i, k] = sum[j](dy[i, j] * W[j, k])
     dx = dy @ W  # [N, K]
     # dW[j, k] = sum[i](dy[i, j] * x[i, k])

@@ -2,13 +2,12 @@
 
 Forward:
 
-    z[n, j] = b[j] + sum[k](x[n, k] * W[j, k])
-    logp[n, j] = log_softmax[j](z[n, j])
+    z[n, j] = sum[k](x[n, k] * W[j, k]) + b[j]
     L = mean[n](logsumexp[j](z[n, j]) - z[n, t[n]])
 
 Backward, from dL:
 
-    dz[n, j] = dL * (exp(logp[n, j]) - delta(j, t[n])) / N
+    dz[n, j] = dL * (softmax[j](z[n, j]) - delta(j, t[n])) / N
     dx[n, k] = sum[j](dz[n, j] * W[j, k])
     dW[j, k] = sum[n](dz[n, j] * x[n, k])
     db[j] = sum[n](dz[n, j])
@@ -21,18 +20,30 @@ OUTPUTS = ("L",)
 WRT = ("x", "W", "b")
 
 
+def _scaled(x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """``x * factor``, written over x, which is new, unless autograd or a transform needs both."""
+    functorch = torch._C._functorch
+    if (
+        torch.compiler.is_compiling()
+        or x.requires_grad
+        or factor.requires_grad
+        or functorch.is_functorch_wrapped_tensor(factor)
+        or functorch.is_legacy_batchedtensor(factor)
+    ):
+        return x * factor
+    return x.mul_(factor)
+
+
 def forward(x, W, b, t):
     """L, and what ``backward`` needs.
 
     x [N, K], W [J, K], b [J], t [N] -> L []
     """
-    # z[n, j] = b[j] + sum[k](x[n, k] * W[j, k])
+    # z[n, j] = sum[k](x[n, k] * W[j, k]) + b[j]
     z = x @ W.T + b  # [N, J]
-    # logp[n, j] = log_softmax[j](z[n, j])
-    logp = torch.log_softmax(z, -1)  # [N, J]
     # L = mean[n](logsumexp[j](z[n, j]) - z[n, t[n]])
-    L = -logp.gather(-1, t[:, None]).squeeze(-1).mean()  # []
-    return L, (x, W, t, logp)
+    L = -torch.log_softmax(z, -1).gather(-1, t[:, None]).squeeze(-1).mean()  # []
+    return L, (x, W, t, z)
 
 
 def backward(saved, dL):
@@ -40,11 +51,11 @@ def backward(saved, dL):
 
     dL [] -> dx [N, K], dW [J, K], db [J]
     """
-    x, W, t, logp = saved
+    x, W, t, z = saved
     N = x.shape[0]
-    # dz[n, j] = dL * (exp(logp[n, j]) - delta(j, t[n])) / N
+    # dz[n, j] = dL * (softmax[j](z[n, j]) - delta(j, t[n])) / N
     ratio = dL / N  # []
-    dz = torch.exp(logp) * ratio  # [N, J]
+    dz = _scaled(torch.softmax(z, -1), ratio)  # [N, J]
     dz.scatter_add_(-1, t[:, None], (-ratio).expand(N, 1))
     # dx[n, k] = sum[j](dz[n, j] * W[j, k])
     dx = dz @ W  # [N, K]

@@ -2,13 +2,14 @@
 
 Forward:
 
-    h[i, l] = b1[l] + sum[k](x[i, k] * W1[l, k])
-    y[i, j] = b2[j] + sum[l](h[i, l] * W2[j, l])
-    L = sum[j, i]((y[i, j] - t[i, j])**2) / 2
+    h[i, l] = sum[k](x[i, k] * W1[l, k]) + b1[l]
+    y[i, j] = sum[l](h[i, l] * W2[j, l]) + b2[j]
+    difference[i, j] = y[i, j] - t[i, j]
+    L = sum[i, j](difference[i, j]**2) / 2
 
 Backward, from dL:
 
-    dy[i, j] = dL * (y[i, j] - t[i, j])
+    dy[i, j] = dL * difference[i, j]
     dh[i, l] = sum[j](dy[i, j] * W2[j, l])
     dx[i, k] = sum[l](dh[i, l] * W1[l, k])
     dW1[l, k] = sum[i](dh[i, l] * x[i, k])
@@ -27,13 +28,15 @@ def forward(x, W1, b1, W2, b2, t):
 
     x [N, K], W1 [H, K], b1 [H], W2 [J, H], b2 [J], t [N, J] -> L []
     """
-    # h[i, l] = b1[l] + sum[k](x[i, k] * W1[l, k])
+    # h[i, l] = sum[k](x[i, k] * W1[l, k]) + b1[l]
     h = x @ W1.T + b1  # [N, H]
-    # y[i, j] = b2[j] + sum[l](h[i, l] * W2[j, l])
+    # y[i, j] = sum[l](h[i, l] * W2[j, l]) + b2[j]
     y = h @ W2.T + b2  # [N, J]
-    # L = sum[j, i]((y[i, j] - t[i, j])**2) / 2
-    L = (y - t).square().sum() / 2  # []
-    return L, (x, W1, W2, t, h, y)
+    # difference[i, j] = y[i, j] - t[i, j]
+    difference = y - t  # [N, J]
+    # L = sum[i, j](difference[i, j]**2) / 2
+    L = difference.square().sum() / 2  # []
+    return L, (x, W1, W2, h, difference)
 
 
 def backward(saved, dL):
@@ -41,9 +44,9 @@ def backward(saved, dL):
 
     dL [] -> dx [N, K], dW1 [H, K], db1 [H], dW2 [J, H], db2 [J]
     """
-    x, W1, W2, t, h, y = saved
-    # dy[i, j] = dL * (y[i, j] - t[i, j])
-    dy = (y - t) * dL  # [N, J]
+    x, W1, W2, h, difference = saved
+    # dy[i, j] = dL * difference[i, j]
+    dy = difference * dL  # [N, J]
     # dh[i, l] = sum[j](dy[i, j] * W2[j, l])
     dh = dy @ W2  # [N, H]
     # dx[i, k] = sum[l](dh[i, l] * W1[l, k])
