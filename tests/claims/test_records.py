@@ -1,0 +1,52 @@
+"""By arrays and by entries: the same values, the same gradients, the same kinks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from symderive import spec as specs
+from symderive.check import grid_watch, sample
+from symderive.check.exact import EXACT
+from symderive.check.oracle import Evaluator
+from symderive.claims.compare import same
+from symderive.claims.points import Points
+from symderive.claims.records import ByArrays, ByEntries, Record, Setting
+
+CATALOGUE = Path(__file__).parents[2] / "derivations"
+NAMES = ("attention", "conv1d", "cross_entropy", "huber", "layer_norm", "max_pool1d", "prod", "logcumsumexp")
+
+
+def setting(name):
+    spec = specs.load(CATALOGUE / f"{name}.yaml")
+    point = Points(spec).main[0]
+    real = {i.name for i in spec.inputs if i.is_real}
+    return spec, point, Setting(spec.equations, point.inputs, real, point.sizes, EXACT, spec.constants)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_and_gradients_are_the_same(name):
+    spec, point, made = setting(name)
+    arrays, entries = ByArrays(made), ByEntries(made)
+    first, second = arrays.sweep(point.upstreams), entries.sweep(point.upstreams)
+    for tensor, values in entries.values().items():
+        assert all(map(same, arrays.values()[tensor].flat, values.flat)), tensor
+        if tensor in made.real or tensor not in point.inputs:
+            assert all(map(same, first(tensor).flat, second(tensor).flat)), tensor
+
+
+@pytest.mark.parametrize("name", ("huber", "max_pool1d", "smooth_l1", "triplet", "clip"))
+def test_kinks_are_the_same(name):
+    spec, point, _ = setting(name)
+    floats = sample.as_floats(point.inputs)
+    kinks, finite = grid_watch.passed(spec, point.sizes, floats, spec.constants)
+    evaluator = Evaluator.of(spec, floats, point.sizes, watch=True)
+    assert finite == all(np.isfinite(evaluator.tensor(n)).all() for n in spec.outputs)
+    assert min(k.distance for k in kinks) == pytest.approx(min(k.distance for k in evaluator.kinks))
+
+
+def test_a_function_of_matrices_goes_by_entries():
+    assert isinstance(Record(setting("log_det")[2]).way, ByEntries)
+    assert isinstance(Record(setting("softmax")[2]).way, ByArrays)
