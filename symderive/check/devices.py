@@ -63,9 +63,12 @@ def rounded(point: Mapping[str, np.ndarray], dtype: str) -> dict[str, np.ndarray
 @contextmanager
 def full_precision() -> Iterator[None]:
     """No TF32: float32 means float32 in matrix products and convolutions, as the bound has it."""
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before, matmul.allow_tf32 = matmul.allow_tf32, False
+    kept = {"enabled": cudnn.enabled, "benchmark": cudnn.benchmark, "deterministic": cudnn.deterministic}
     try:
-        yield
+        # PyTorch's own test tools forbid to set these flags otherwise
+        with cudnn.flags(**kept, allow_tf32=False):
+            yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+        matmul.allow_tf32 = before
