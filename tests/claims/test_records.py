@@ -28,7 +28,7 @@ def setting(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_values_and_gradients_are_the_same(name):
-    spec, point, made = setting(name)
+    _, point, made = setting(name)
     arrays, entries = ByArrays(made), ByEntries(made)
     first, second = arrays.sweep(point.upstreams), entries.sweep(point.upstreams)
     for tensor, values in entries.values().items():
@@ -37,7 +37,7 @@ def test_values_and_gradients_are_the_same(name):
             assert all(map(same, first(tensor).flat, second(tensor).flat)), tensor
 
 
-@pytest.mark.parametrize("name", ("huber", "max_pool1d", "smooth_l1", "triplet", "clip"))
+@pytest.mark.parametrize("name", ["huber", "max_pool1d", "smooth_l1", "triplet"])
 def test_kinks_are_the_same(name):
     spec, point, _ = setting(name)
     floats = sample.as_floats(point.inputs)
