@@ -27,7 +27,7 @@ from symderive.algebra.forward import prune
 from symderive.algebra.forward_mode import Tangents, tangent_inputs, tangent_names, tangents
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
-from symderive.algebra.nodes import Access
+from symderive.algebra.nodes import Access, Condition
 from symderive.algebra.program import Derivation, Equation, Program
 from symderive.algebra.saved import choose_saved
 from symderive.algebra.terms import tensors
@@ -144,7 +144,8 @@ def _through(spec: model.Spec, derivation: Derivation) -> tuple[Program, tuple[s
     forward, saved = derivation.forward, derivation.saved
     for _ in range(len(forward.equations) + 1):
         moving = tangent_names(spec.wrt, forward)
-        outputs = tuple(c for c in _carried(spec, saved) if c in moving)
+        truths = {e.tensor for e in forward.equations if isinstance(e.right, Condition)}
+        outputs = tuple(c for c in _carried(spec, saved) if c in moving and c not in truths)
         if not outputs:
             return forward, saved, None
         found = _pullback(spec, forward, outputs)
