@@ -100,7 +100,7 @@ class Notation:
     ``shapes`` are those of all tensors, ``gradients`` maps ``dW`` to ``W``, ``totals`` maps ``dy_total`` to ``y``.
     ``objective`` is the LaTeX of what is differentiated: a sole scalar output, or :math:`\ell` for any scalar
     function of the outputs, whose derivative by an output is the upstream gradient. ``numbers`` are the sizes,
-    constants and indices, which are never arrays.
+    constants and indices, which are never arrays. ``called`` are symbols of what calls of other specs compute inside.
     """
 
     shapes: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
@@ -109,9 +109,10 @@ class Notation:
     numbers: frozenset[str] = frozenset()
     objective: str = r"\ell"
     ranges: Mapping[str, Expr] = field(default_factory=dict)
+    called: Mapping[str, Symbol] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_symbols", _distinct([*self.shapes, *sorted(self.numbers)]))
+        object.__setattr__(self, "_symbols", _distinct([*self.shapes, *sorted(self.numbers)], self.called))
 
     @staticmethod
     def of_spec(spec: Spec) -> Notation:
@@ -156,12 +157,12 @@ class Notation:
         return self.shapes.get(self.gradients.get(name) or self.totals.get(name) or name)
 
 
-def _distinct(names: Iterable[str]) -> dict[str, Symbol]:
+def _distinct(names: Iterable[str], called: Mapping[str, Symbol]) -> dict[str, Symbol]:
     """Symbols of names, spelt out where two would look the same."""
     found: dict[str, Symbol] = {}
     taken: set[str] = set()
     for name in names:
-        candidate = symbol(name)
+        candidate = called.get(name) or symbol(name)
         looks = {candidate.array(), candidate.plain()}
         found[name] = Symbol(verbatim(name)) if looks & taken else candidate
         taken |= looks
@@ -181,7 +182,22 @@ def _notation(spec: Spec, shapes: Mapping[str, tuple[Expr, ...]], upstreams: Ite
         numbers=frozenset(number | _size_names(shapes)),
         objective=symbol(sole).plain() if scalar else r"\mathcal{L}" if taken else r"\ell",
         ranges=_letters(spec),
+        called=_called(spec),
     )
+
+
+def _called(spec: Spec) -> dict[str, Symbol]:
+    """What the call of another spec computes inside has that spec's symbol, marked with the spec's name."""
+    found = {}
+    for call in spec.calls:
+        prefixes = {own: f"{call.spec.name}_{inner}" for inner, own in call.names.items()}
+        for inner, own in call.names.items():
+            if own == prefixes[own] or own.startswith(f"{prefixes[own]}_"):
+                given = symbol(inner)
+                number = own.removeprefix(prefixes[own]).removeprefix("_")
+                mark = ", ".join(part for part in (given.mark, verbatim(call.spec.name), number) if part)
+                found[own] = Symbol(given.base, mark)
+    return found
 
 
 def _is_derivative(name: str, shapes: Mapping[str, object], spec: Spec) -> bool:

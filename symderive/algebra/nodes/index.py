@@ -36,7 +36,9 @@ class Index(AtomicExpr):
         return self.name, self.level, self.extent
 
     def _sympystr(self, printer: object) -> str:
-        return f"{self.name}{self.level or ''}" if self.name else f"_{self.level}"
+        """SymPy orders factors by this text: with numbers of one width, a fresh index stands where it was made,
+        however many were made before."""
+        return f"{self.name}{self.level:09d}" if self.level else self.name
 
     @property
     def is_batch(self) -> bool:
