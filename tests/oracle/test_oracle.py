@@ -136,7 +136,7 @@ def test_systems_and_factors_with_batch_indices():
     np.testing.assert_allclose(X, np.linalg.solve(A.transpose(0, 2, 1), B), rtol=1e-9)
     L = run("y[n, i, j] = cholesky[i, j](S[n, i, j])", inputs)
     np.testing.assert_allclose(L, np.linalg.cholesky(S), rtol=1e-9, atol=1e-12)
-    tilted = S + [[0, 1, 0], [-1, 0, 2], [0, -2, 0]]
+    tilted = S + np.array([[0, 1, 0], [-1, 0, 2], [0, -2, 0]])
     L = run("y[n, i, j] = cholesky[i, j](S[n, i, j])", {"S": tilted})
     np.testing.assert_allclose(L, np.linalg.cholesky(S), rtol=1e-9, atol=1e-12)  # of the symmetric part
     singular = [[1.0, 2.0], [2.0, 4.0]]
