@@ -11,6 +11,9 @@ Backward, from dy:
 Tangents (forward mode), from z_t:
 
     y_t[..., j] = y[..., j] * (z_t[..., j] - sum[i](y[..., i] * z_t[..., i]))
+
+torch.compile finds graphs on disk by the op's name, whatever its backward has become: after a
+change of the formulas, run once with TORCHINDUCTOR_AUTOGRAD_CACHE=0.
 """
 
 from __future__ import annotations
@@ -123,7 +126,8 @@ def _without_autocast(method: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_forward_over_forward() -> None:
     """Raises in forward over forward mode: a Function's jvp would lose the outer tangents."""
     levels = torch._C._functorch.get_interpreter_stack() or ()
-    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
+    forward = [x for x in levels if x.key() == torch._C._functorch.TransformType.Jvp]
+    if forward[1:]:
         raise RuntimeError(
             "softmax does not support forward mode over forward mode; "
             "take torch.func.hessian (forward over reverse) or jacrev over jacfwd instead"

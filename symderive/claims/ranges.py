@@ -15,6 +15,7 @@ from symderive.errors import Span
 from symderive.spec import syntax
 from symderive.spec.format import to_text
 from symderive.spec.functions import FUNCTIONS, STRUCTURAL, kept
+from symderive.spec.intervals import Point, interval
 
 if TYPE_CHECKING:
     from symderive.claims.bench import Bench
@@ -39,7 +40,7 @@ class Ranges:
         self.visible: list[str] = list(free)
         self.order: dict[str, Span | None] = dict.fromkeys(free)
         self.uses: dict[str, list[tuple[int, str, bool]]] = {}
-        self.accesses: list[syntax.Access] = []
+        self.accesses: list[tuple[syntax.Access, tuple[int, ...], bool]] = []
 
     # Ranges
 
@@ -72,7 +73,10 @@ class Ranges:
         if not plain:
             if name in self.bench.letters:
                 return self.bench.letters[name]
-            if (extent := self._as_in_forward(name)) is not None:
+            extent = self._as_in_forward(name)
+            if extent is None:
+                extent = self._to_the_end(name)
+            if extent is not None:
                 return extent
             raise ClaimError("range", f"the range of the index {name} is not given anywhere", self.order[name])
         first = plain[0]
@@ -87,13 +91,30 @@ class Ranges:
     def _as_in_forward(self, name: str) -> int | None:
         """The extent of the index that stands for this one in the forward, where it reads a tensor in the same way."""
         world = self.bench.world
-        for access in self.accesses:
+        for access, _, _ in self.accesses:
             for equation in world.spec.equations:
                 for node in equation.right.walk():
                     if isinstance(node, syntax.Access) and node.tensor == access.tensor:
                         letter = _renamed(access.indices, node.indices).get(name)
                         if letter is not None and letter in equation.ranges:
                             return extent_of(equation.ranges[letter], world.sizes)
+        return None
+
+    def _to_the_end(self, name: str) -> int | None:
+        """The extent with which a position such as ``2*i + k`` runs over its whole axis, from its start to its end."""
+        world = self.bench.world
+        numbers = {n: v for n, v in world.sizes.items() if isinstance(v, int)}
+        numbers |= {n: int(v) for n, v in world.constants.items() if v == int(v)}
+        known = {other: uses[0][0] for other, uses in self.uses.items()} | self.bench.letters
+        plain = [zip(access.indices, shape, strict=True) for access, shape, padded in self.accesses if not padded]
+        for positions in plain:
+            for node, extent in positions:
+                names = {n.id for n in node.walk() if isinstance(n, syntax.Name)}
+                if name not in names or not names <= {name, *known, *numbers}:
+                    continue
+                (low, high), (_, next_high) = (interval(node, Point(numbers, {**known, name: n}, {})) for n in (1, 2))
+                if low == 0 and next_high == high + 1 and high < extent:
+                    return int(extent - high)
         return None
 
     # Names
@@ -154,7 +175,7 @@ class Ranges:
         if node.tensor not in self.bench.tensors:
             self.unknown(node.tensor, node.span, index=False)
         array = self.bench.flat(node.tensor, self.bench.tensors[node.tensor], node.indices)
-        self.accesses.append(node)
+        self.accesses.append((node, array.shape, padded))
         for index in node.indices:
             self.position(index)
         self.positions(node.indices, array.shape, to_text(node), padded)

@@ -109,7 +109,12 @@ class AutogradModule:
             formulas = [f for a in (plan.assignments if plan else ()) for f in a.comment.splitlines()]
             lines += ["", f"{heading}:", ""]
             lines += [line for f in formulas for line in wrapped(cleaned(f), WIDTH, STEP, STEP * 2)]
-        return [*lines, '"""']
+        remark = wrapped(self.remark(), WIDTH, "", "")
+        return [*lines, *(["", *remark] if remark else []), '"""']
+
+    def remark(self) -> str:
+        """What a user of the module should know beside its formulas."""
+        return ""
 
     def constants(self) -> list[str]:
         """``INPUTS``, ``OUTPUTS``, ``WRT`` and the named constants."""

@@ -33,6 +33,13 @@ class CustomOpModule(AutogradModule):
         """The op, the Function that calls it, and what is registered."""
         return [self.operator(), self.classes.whole(self.forward_lines()), self.registrations()]
 
+    def remark(self) -> str:
+        """How long PyTorch remembers the op's backward."""
+        return (
+            "torch.compile finds graphs on disk by the op's name, whatever its backward has become: after a change of"
+            " the formulas, run once with TORCHINDUCTOR_AUTOGRAD_CACHE=0."
+        )
+
     @property
     def address(self) -> str:
         """``symderive::softmax``."""

@@ -37,7 +37,7 @@ def test_small_sizes_are_different_and_valid(path):
     small = sizes.small(spec)
     assert len(set(small.values())) == len(small)
     assert sizes.valid(spec, small)
-    assert sizes.entries(spec, small) <= 1000
+    assert sizes.entries(spec, small) <= 1500  # six sizes that differ pairwise, as of a grouped convolution
     assert len(small) > 2 or min(small.values(), default=3) >= 3
 
 

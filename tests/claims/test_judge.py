@@ -276,6 +276,13 @@ def test_what_is_printed_in_index_form_can_be_pasted_back():
     assert (result.verdict, result.diagnosis.kind) == ("invalid", "shape")
 
 
+def test_an_index_beside_another_runs_to_the_end_of_the_axis():
+    spec = specs.loads("name: op\nsizes: {H: 5}\ninputs: {x: [H]}\nindices: {h: 3*H}\nforward: |\n  y[h] = x[h // 3]\n")
+    assert judge_text(spec, "dx[i] = sum[k](dy[3*i + k])")[0].verdict == "right"
+    (result,) = judge_text(spec, "dx[i] = sum[k](dy[3*i + 2*k])")
+    assert result.verdict == "invalid"
+
+
 def test_an_index_runs_over_the_whole_axis_of_the_left_side():
     spec = specs.loads(
         "name: op\nsizes: {T: 5}\ninputs: {x: [T]}\nindices: {t: T - 1}\nforward: |\n  y[t] = x[t + 1] - x[t]\n"
