@@ -47,7 +47,8 @@ def _backward(y: Tensor, dy: Tensor) -> Tensor:
     y [..., C], dy [..., C] -> dz [..., C]
     """
     # dz[..., j] = y[..., j] * (dy[..., j] - sum[i](dy[..., i] * y[..., i]))
-    dz = y * (dy - (dy * y).sum(-1, keepdim=True))  # [..., C]
+    product = dy * y  # [..., C]
+    dz = torch.addcmul(product, y, product.sum(-1, keepdim=True), value=-1)  # [..., C]
     return dz
 
 
@@ -57,7 +58,8 @@ def _tangents(y: Tensor, z_t: Tensor) -> Tensor:
     y [..., C], z_t [..., C] -> y_t [..., C]
     """
     # y_t[..., j] = y[..., j] * (z_t[..., j] - sum[i](y[..., i] * z_t[..., i]))
-    y_t = y * (z_t - (y * z_t).sum(-1, keepdim=True))  # [..., C]
+    product = y * z_t  # [..., C]
+    y_t = torch.addcmul(product, y, product.sum(-1, keepdim=True), value=-1)  # [..., C]
     return y_t
 
 

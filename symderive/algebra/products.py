@@ -17,16 +17,20 @@ from symderive.algebra.terms import factors, tensors
 
 def write_out_products(program: Program) -> Program:
     """The program without such products that one other equation reads, and has in a sum."""
-    for product in program.equations:
-        users = [e for e in program.equations if product.tensor in tensors(e.right)]
-        if product.tensor in program.outputs or len(users) != 1 or not _is_scaled_rows(product):
+    equations = {e.tensor: e for e in program.equations}
+    users: dict[str, list[str]] = {}
+    for equation in program.equations:
+        for read in tensors(equation.right):
+            users.setdefault(read, []).append(equation.tensor)
+    for name in list(equations):
+        product, readers = equations[name], users.get(name, [])
+        if name in program.outputs or len(readers) != 1 or not _is_scaled_rows(product):
             continue
-        (user,) = users
-        if any(product.tensor in tensors(s) for s in user.right.atoms(Sum)):
-            written = replace(user, right=put(user.right, product))
-            kept = (written if e is user else e for e in program.equations if e is not product)
-            program = replace(program, equations=tuple(kept))
-    return program
+        user = equations[readers[0]]
+        if any(name in tensors(s) for s in user.right.atoms(Sum)):
+            equations[user.tensor] = replace(user, right=put(user.right, product))
+            del equations[name]
+    return replace(program, equations=tuple(equations.values()))
 
 
 def _is_scaled_rows(equation: Equation) -> bool:

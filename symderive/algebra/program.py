@@ -47,7 +47,7 @@ class Program:
         equations = tuple(replace(e, right=e.right.xreplace(dict(values))) for e in self.equations)
         return replace(self, equations=equations)
 
-    @property
+    @cached_property
     def shapes(self) -> dict[str, tuple[Expr, ...]]:
         """The shape of every tensor."""
         return {i.name: i.shape for i in self.inputs} | {e.tensor: e.shape for e in self.equations}

@@ -77,6 +77,19 @@ def negative_sum(node: p.Node) -> p.Node | None:
     return p.Map("neg", (replace(node, value=value.args[0]),)) if value.function == "neg" else None
 
 
+def product_at_hand(node: p.Node) -> p.Node | None:
+    """``y * (x - sum(x * y))`` is ``x * y - y * sum(x * y)``, whose first product is there already: an array less."""
+    if not isinstance(node, p.Map) or node.function != "mul":
+        return None
+    for factor, difference in (node.args, node.args[::-1]):
+        if isinstance(difference, p.Map) and difference.function == "sub":
+            first, total = difference.args
+            products = [p.Map("mul", pair) for pair in ((factor, first), (first, factor))]
+            if isinstance(total, p.Reduce) and total.op == "sum" and total.value in products:
+                return p.Map("sub", (total.value, p.Map("mul", (factor, total))))
+    return None
+
+
 def scaled_scatter(node: p.Node) -> p.Node | None:
     """``(base + scatter(source)) * s`` is ``base * s + scatter(source * s)`` where s is one number a place."""
     if not isinstance(node, p.Map) or node.function not in ("mul", "div"):
@@ -131,6 +144,7 @@ RULES: tuple[Callable[[p.Node], p.Node | None], ...] = (
     needless_cast,
     picked_log_probability,
     negative_sum,
+    product_at_hand,
     scaled_scatter,
 )
 """Each returns the rewritten expression, or None where it does not apply."""

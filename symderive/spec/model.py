@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from fractions import Fraction
+from functools import cached_property
 
 from sympy import Expr
 
@@ -131,7 +132,7 @@ class Spec:
         """The spec without its calls: what they were put out into are equations like any others."""
         return replace(self, calls=())
 
-    @property
+    @cached_property
     def shapes(self) -> dict[str, Shape]:
         """The shape of every tensor, inputs first."""
         return {i.name: i.shape for i in self.inputs} | {e.tensor: e.shape for e in self.equations}
