@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from symderive.check.objects import shape_text
 from symderive.claims.bench import Bench
-from symderive.claims.compare import shown
+from symderive.claims.compare import finite, shown
 from symderive.claims.lines import ClaimError, Line
 from symderive.claims.outcome import Outcome
 from symderive.spec import syntax
@@ -25,11 +26,21 @@ def counterexample(bench: Bench, line: Line, node: syntax.Node, outcome: Outcome
     if sides is None:
         return found | _shapes(bench, line, node)
     at = outcome.wrong if outcome.wrong is not None else outcome.undefined or ()
-    found |= {"indices": list(at), "claimed": shown(sides.claimed[at]), "true": shown(sides.true[at])}
+    claimed, true = sides.claimed[at], sides.true[at]
+    found |= {"indices": list(at), "claimed": _beside(claimed, true), "true": _beside(true, claimed)}
     if sum(np.size(a) for a in point.inputs.values()) <= MOST_SHOWN:
         found["inputs"] = {n: _listed(a) for n, a in point.inputs.items()}
         found["inputs"] |= {f"d{n}": _listed(a) for n, a in point.upstreams.items() if np.ndim(a)}
     return found
+
+
+def _beside(one: Any, other: Any) -> float | int | str:
+    """A number as it is shown beside another: what rounding has left of 0 is 0."""
+    rounded = finite(one) and finite(other) and not isinstance(one, int | Fraction) and abs(one) < _ROUNDED * abs(other)
+    return 0 if rounded else shown(one)
+
+
+_ROUNDED = 1e-40
 
 
 def _shapes(bench: Bench, line: Line, node: syntax.Node) -> dict[str, Any]:

@@ -62,6 +62,21 @@ def called(node: syntax.Method | syntax.Call) -> str:
     return node.name if isinstance(node, syntax.Method) else node.function
 
 
+REDUCING = ("sum", "mean", "amax", "amin", "logsumexp", "softmax", "log_softmax", "prod")
+"""What in array form is given the axes that it runs over."""
+
+
+def is_axis(root: syntax.Node, place: Place) -> bool:
+    """Whether a place is inside the axes that a reduction in array form is given."""
+    for n, (name, position) in enumerate(place):
+        node = get(root, place[:n])
+        if name == "arguments" and isinstance(node, syntax.Method) and node.name in REDUCING:
+            return True
+        if name == "arguments" and isinstance(node, syntax.Call) and node.function in REDUCING and position:
+            return True
+    return False
+
+
 def is_position(root: syntax.Node, place: Place) -> bool:
     """Whether a place is inside an index position."""
     return any(name == "indices" for name, _ in place)

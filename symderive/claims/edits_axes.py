@@ -10,6 +10,7 @@ from typing import Any
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
+    REDUCING,
     Edit,
     at,
     called,
@@ -112,27 +113,33 @@ def _other(node: syntax.Node) -> syntax.Node:
     return replace(node, name=_name(node))
 
 
-_REDUCING = ("sum", "mean", "amax", "amin", "logsumexp", "softmax", "log_softmax", "prod")
+def _with_axis(argument: syntax.Node, other: int) -> Iterator[syntax.Node]:
+    """Another axis in place of the one that an argument names, or of one in its tuple."""
+    if not isinstance(argument, syntax.Listing):
+        yield axis(other)
+        return
+    for n in range(len(argument.items)):
+        yield replace(argument, items=(*argument.items[:n], axis(other), *argument.items[n + 1 :]))
 
 
 def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another axis, or ``keepdim`` where there is none, or none where there is one."""
     for place, inner in places(node):
-        if not isinstance(inner, syntax.Method | syntax.Call) or called(inner) not in _REDUCING:
+        if not isinstance(inner, syntax.Method | syntax.Call) or called(inner) not in REDUCING:
             continue
         skip = 0 if isinstance(inner, syntax.Method) else 1
         near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [-1, -2, -3, 0, 1, 2]
         for other in near:
             for position in range(skip, len(inner.arguments)):
-                arguments = list(inner.arguments)
-                arguments[position] = axis(other)
-                new = replace(inner, arguments=tuple(arguments))
-                yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} runs over the wrong axis.")
+                for changed in _with_axis(inner.arguments[position], other):
+                    arguments = (*inner.arguments[:position], changed, *inner.arguments[position + 1 :])
+                    new = replace(inner, arguments=arguments)
+                    yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} runs over the wrong axis.")
     toggled = node
     count = 0
     for place, inner in at(node, syntax.Method):
         assert isinstance(inner, syntax.Method)
-        if inner.name not in _REDUCING[:5] or not inner.arguments:
+        if inner.name not in REDUCING[:5] or not inner.arguments:
             continue
         kept = any(k == "keepdim" for k, _ in inner.keywords)
         new = method(inner.value, inner.name, *inner.arguments, keepdim=not kept)

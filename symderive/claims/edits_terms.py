@@ -16,6 +16,7 @@ from symderive.claims.edit_tools import (
     composites,
     deltas,
     heads,
+    is_axis,
     is_complement,
     is_position,
     is_sum,
@@ -193,7 +194,7 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     known = [*desk.benches[0].world.constants, *desk.sizes]
     for place, inner in at(node, syntax.Number):
         assert isinstance(inner, syntax.Number)
-        if is_position(node, place):
+        if is_position(node, place) or is_axis(node, place):
             continue
         value = inner.value
         if isinstance(get(node, place[:-1]), syntax.Compare):

@@ -91,9 +91,19 @@ def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact
         after = _pair(known[digits], at, digits)
         if vanishes(before[0] - before[1], after[0] - after[1]) or equal(*after):
             return False
-        if _leading_zeros(after) + EXACT.digits <= digits and all(map(_steady, before, after)):
+        if _apart(before, after, digits):
             return True
         before = after
+
+
+def _apart(before: tuple[Any, Any], after: tuple[Any, Any], digits: int) -> bool:
+    """Whether two numbers are known well enough to be told apart: each stays with more digits, or one is 0.
+
+    A number that shrinks as digits are added is 0, and the other is not where it stays, far above what is left of it.
+    """
+    kept = [n for n in (0, 1) if not (vanishes(before[n], after[n]) and abs(after[n]) <= _STEADY * abs(after[1 - n]))]
+    enough = _leading_zeros(tuple(after[n] for n in kept)) + EXACT.digits <= digits
+    return bool(kept) and enough and all(_steady(before[n], after[n]) for n in kept)
 
 
 def _pair(sides: Sides, at: tuple[int, ...], digits: int) -> tuple[Any, Any]:
@@ -101,8 +111,8 @@ def _pair(sides: Sides, at: tuple[int, ...], digits: int) -> tuple[Any, Any]:
     return base.lift(sides.claimed[at]), base.lift(sides.true[at])
 
 
-def _leading_zeros(numbers: tuple[Any, Any]) -> int:
-    """How many digits behind the point are zero in the smaller of two numbers that is not 0."""
+def _leading_zeros(numbers: tuple[Any, ...]) -> int:
+    """How many digits behind the point are zero in the smallest of some numbers that is not 0."""
     sizes = [abs(n) for n in numbers if n]
     return max(0, -int(EXACT.context.log10(min(sizes)))) if sizes else 0
 

@@ -334,3 +334,10 @@ def test_what_is_too_large_is_not_judged():
     assert result.verdict is None
     assert not result.ok
     assert "too many" in result.detail
+
+
+def test_a_claim_that_is_0_with_any_number_of_digits_is_wrong_where_the_gradient_is_not():
+    spec = specs.loads("name: op\nsizes: {N: 3}\ninputs: {z: [N]}\nforward: |\n  y[i] = softmax[i](z[i])\n")
+    (result,) = judge_text(spec, "dz[i] = sum[k](y[k] * (dy[k] - sum[j](dy[j] * y[j])))")
+    assert (result.verdict, result.diagnosis.kind) == ("wrong", "extra_sum")
+    assert judge_text(spec, "dz[i] = y[i] * (dy[i] - sum[k](dy[k] * y[k])) + sum[k](y[k]) - 1")[0].verdict == "right"
