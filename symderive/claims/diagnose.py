@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from symderive.claims import derived, edits, fit, forwards, paths, residual, values
@@ -66,7 +68,8 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
     A weak condition is named where nothing else explains the claim, or where it is the explanation.
     """
     desk = Desk(trial, outcome, condition)
-    finding = _first(desk)
+    with _uncollected():
+        finding = _first(desk)
     if condition is not None and condition.weak and finding and (condition.kind, finding.kind) != _ONES:
         desk.condition = None
     finding = finding or _last_resort(desk)
@@ -74,6 +77,18 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
     correction = _correction(desk, finding)
     text = desk.condition.text if desk.condition else None
     return Diagnosis(finding.kind, words, text, trial.counterexample(outcome), correction)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage is collected inside: in a large process one collection takes longer than the search may."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _first(desk: Desk) -> Finding | None:
