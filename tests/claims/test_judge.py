@@ -341,3 +341,14 @@ def test_a_claim_that_is_0_with_any_number_of_digits_is_wrong_where_the_gradient
     (result,) = judge_text(spec, "dz[i] = sum[k](y[k] * (dy[k] - sum[j](dy[j] * y[j])))")
     assert (result.verdict, result.diagnosis.kind) == ("wrong", "extra_sum")
     assert judge_text(spec, "dz[i] = y[i] * (dy[i] - sum[k](dy[k] * y[k])) + sum[k](y[k]) - 1")[0].verdict == "right"
+
+
+def test_a_condition_holds_where_floats_cancel_far_out():
+    spec = specs.loads(
+        "name: op\nsizes: {N: 5, K: 3}\ninputs:\n  X: [N, K]\n  w: [K]\n"
+        "  y: {shape: [N], assume: binary, grad: false}\nforward: |\n  z[n] = sum[k](X[n, k] * w[k])\n"
+        "  L = mean[n](softplus(z[n]) - y[n] * z[n])\n"
+    )
+    result = judge_text(spec, "p = 1 / (1 + exp(-z))\ndw = X.T @ (p - y)")[-1]
+    assert (result.verdict, result.diagnosis.kind) == ("wrong", "mean_vs_sum")
+    assert "N = 1" in result.diagnosis.sentence
