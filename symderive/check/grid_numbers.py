@@ -193,7 +193,7 @@ class FloatNumbers(GridNumbers):
 
     def compare(self, op: str, a: Array, b: Array) -> np.ndarray:
         """NumPy's."""
-        return np.asarray(_COMPARE[op](a, b), dtype=bool)
+        return np.asarray(COMPARISONS[op](a, b), dtype=bool)
 
     def flow(self, adjoint: Array, partial: Array) -> Array:
         """``adjoint * partial``, 0 where the first is."""
@@ -208,7 +208,7 @@ class FloatNumbers(GridNumbers):
         np.add.at(into, at, values)
 
 
-_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "<": np.less,
     "<=": np.less_equal,
     ">": np.greater,

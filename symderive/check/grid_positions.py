@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symderive.check.grid_numbers import COMPARISONS
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
@@ -19,12 +20,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
+    **COMPARISONS,
 }
 _DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {"//": np.floor_divide, "%": np.mod}
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
@@ -185,10 +184,6 @@ class Desk:
             if found is None or not close_floats(_floats(bench, found), claimed):
                 return False
         return True
-
-    def exact_bench(self) -> Bench:
-        """The first point, exactly."""
-        return self.court.bench(self.points[0], EXACT)
 
     def retargeted(self, tensor: str) -> Line | None:
         """The same line as a claim about the gradient of another tensor; None where the ranks differ."""

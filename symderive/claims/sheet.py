@@ -13,7 +13,7 @@ import numpy as np
 
 from symderive.check.grid_math import GridMath, Value
 from symderive.check.grid_numbers import GridNumbers
-from symderive.claims.tape import PARTIALS
+from symderive.claims.tape import PARTIALS, descending
 
 Back = Callable[[np.ndarray], np.ndarray]
 _serial = itertools.count()
@@ -185,7 +185,7 @@ class Sheet(GridMath):
         for node, weight in seeds:
             if isinstance(node, Leaf):
                 give(node, weight)
-        for node in _descending(adjoints):
+        for node in descending(adjoints):
             adjoint = adjoints.get(node)
             if adjoint is None or (cut is not None and cut(node)):
                 continue
@@ -208,15 +208,3 @@ def _shrunk(numbers: GridNumbers, g: Any, shape: tuple[int, ...]) -> np.ndarray:
         g = numbers.sum_over(g, range(extra)).reshape(g.shape[extra:])
     axes = [x for x, (own, wanted) in enumerate(zip(g.shape, shape, strict=True)) if own != wanted]
     return np.broadcast_to(numbers.sum_over(g, [x for x in axes if shape[x] == 1]), shape)
-
-
-def _descending(seeds: Iterable[Leaf]) -> list[Leaf]:
-    """Every recorded array that the seeds depend on, latest first."""
-    found: set[Leaf] = set(seeds)
-    stack = list(found)
-    while stack:
-        for parent, _ in stack.pop().parents:
-            if parent not in found:
-                found.add(parent)
-                stack.append(parent)
-    return sorted(found, key=lambda node: -node.serial)

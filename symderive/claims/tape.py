@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from symderive.check.numbers import Domain, Value
 
@@ -153,7 +153,7 @@ class Tape(Domain):
         for node, weight in seeds:
             if self.owns(node):
                 adjoints[node] = self.base.add(adjoints[node], weight) if node in adjoints else weight
-        for node in _descending(adjoints):
+        for node in descending(adjoints):
             adjoint = adjoints.get(node)
             if adjoint is None or _is_zero(adjoint) or (cut is not None and cut(node)):
                 continue
@@ -177,16 +177,26 @@ def _is_zero(a: Value) -> bool:
     return not isinstance(a, Node) and bool(a == 0)
 
 
-def _descending(seeds: Iterable[Node]) -> list[Node]:
-    """Every node that the seeds depend on, latest first."""
-    found: set[Node] = set(seeds)
+class Recorded(Protocol):
+    """A value that knows its operands, and when it was recorded."""
+
+    parents: Any
+    serial: int
+
+
+R = TypeVar("R", bound=Recorded)
+
+
+def descending(seeds: Iterable[R]) -> list[R]:
+    """Every recorded value that the seeds depend on, latest first."""
+    found: set[R] = set(seeds)
     stack = list(found)
     while stack:
         for parent, _ in stack.pop().parents:
             if parent not in found:
                 found.add(parent)
                 stack.append(parent)
-    return sorted(found, key=lambda n: -n.serial)
+    return sorted(found, key=lambda value: -value.serial)
 
 
 def _two_over_root_pi(d: Domain) -> Value:
