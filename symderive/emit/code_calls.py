@@ -30,7 +30,7 @@ LEVELS: dict[str, int] = {
     **dict.fromkeys(("amax", "amin", "argmax", "argmin"), 85),
     "where": 80,
     "addcmul": 90,
-    "_scaled": _PRODUCT,
+    **dict.fromkeys(("_scaled", "mul"), _PRODUCT),
     "expm1": 90,
     "square": _POWER,
     "rsqrt": _POWER,
@@ -143,7 +143,7 @@ def _fused(gen: ExpressionCodegen, a: Arguments) -> str:
 
 
 def _scaled(gen: ExpressionCodegen, a: Arguments) -> str:
-    """``_scaled(x, factor)`` is ``x * factor``."""
+    """``_scaled(x, factor)`` and ``x.mul_(factor)`` are ``x * factor``."""
     return gen.visit(ast.BinOp(left=a["input"], op=ast.Mult(), right=a["other"]))
 
 
@@ -296,7 +296,7 @@ CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     **dict.fromkeys(NUMBERS.values(), (("*numbers",), _extremum)),
     "where": (("condition", "input", "other"), _where),
     "addcmul": (("input", "tensor1", "tensor2", "value"), _fused),
-    "_scaled": (("input", "other"), _scaled),
+    **dict.fromkeys(("_scaled", "mul"), (("input", "other"), _scaled)),
     "clamp": (("input", "min", "max"), _clamp),
     "to": (("input", "dtype"), _same),
     **dict.fromkeys(("long", "bool", "contiguous", "clone"), (("input",), _same)),

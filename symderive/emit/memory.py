@@ -6,7 +6,12 @@ pages are new to the process. So ``a + b * c`` is one operation, and what nothin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from symderive.lower import plan as p
+
+Origins = Mapping[str, frozenset[str]]
+"""The tensors that each tensor is computed from, those that are given standing for themselves."""
 
 _UNKEPT = ("add", "sub", "mul", "div", "neg")
 """Functions whose result autograd does not keep, so that it may be added to in place."""
@@ -56,6 +61,36 @@ def scaled(node: p.Node) -> tuple[p.Normalise, p.Node] | None:
         if isinstance(array, p.Normalise) and array.shape == node.shape and _is_smaller(factor, array):
             return array, factor
     return None
+
+
+def rescaled(node: p.Node, origins: Origins) -> tuple[p.Node, p.Node] | None:
+    """A fresh array and a smaller factor that may be multiplied into it, of a product that nothing else needs.
+
+    Whatever the factor is computed from is in the array already: a transform of ``torch.func`` that makes a batch or a
+    dual number of the factor has done so with the array, which could not take one in.
+    """
+    if not isinstance(node, p.Map) or node.function != "mul" or len(node.shape) < 2 or node.kind != "real":
+        return None
+    for array, factor in (node.args, node.args[::-1]):
+        if is_fresh(array) and array.kind == "real" and array.shape == node.shape and _is_smaller(factor, array):
+            read = {n.name for n in p.walk(factor) if isinstance(n, p.Ref)}
+            there = sources(array, origins)
+            if all(r in origins and origins[r] <= there for r in read):
+                return array, factor
+    return None
+
+
+def sources(node: p.Node, origins: Origins) -> frozenset[str]:
+    """The tensors that ``node`` is computed from, as far as they are known."""
+    return frozenset().union(*(origins.get(n.name, ()) for n in p.walk(node) if isinstance(n, p.Ref)))
+
+
+def origins_of(plan: p.Plan, given: Origins) -> dict[str, frozenset[str]]:
+    """Of every tensor of a plan; ``given`` says it of inputs that were computed themselves."""
+    found = {r.name: given.get(r.name, frozenset((r.name,))) for r in plan.inputs}
+    for assign in plan.assignments:
+        found[assign.name] = sources(assign.value, found)
+    return found
 
 
 def _is_smaller(factor: p.Node, array: p.Node) -> bool:

@@ -14,6 +14,7 @@ from symderive.algebra.derive import spec_letters
 from symderive.algebra.letters import Letters
 from symderive.algebra.program import Derivation, Equation, Program
 from symderive.algebra.unbuild import statement
+from symderive.emit.memory import Origins, origins_of
 from symderive.emit.names import RESERVED, identifiers
 from symderive.emit.numbers import rational, shape_text
 from symderive.emit.numpy import NumpyPrinter
@@ -152,8 +153,9 @@ class FunctionPair:
         self.names = identifiers(names, (*RESERVED, *HELPERS))
         inputs = {r.name: r.shape for r in op.forward.inputs}
         self.front = Body(op.forward, inputs, self.names, self.library)
+        origins = origins_of(op.forward, {})
         tensors = {r.name: r.shape for r in (*op.saved, *(op.backward.refs[u] for u in op.upstreams))}
-        self.back = Body(op.backward, tensors, self.names, self.library, op.upstreams[:1])
+        self.back = Body(op.backward, tensors, self.names, self.library, op.upstreams[:1], origins=origins)
         self.extra = self.back.missing()
         """Sizes that the backward cannot read off a shape, and which are saved as integers."""
         self.saved = [self.names[n] for n in (*(r.name for r in op.saved), *(s.name for s in self.extra))]
@@ -217,11 +219,14 @@ class Body:
         names: Mapping[str, str],
         library: Library,
         like: Sequence[str] = (),
+        *,
+        origins: Origins | None = None,
     ) -> None:
         self.plan = plan
         real = [*like, *(r.name for r in plan.inputs if r.kind == "real" and r.name in tensors)]
         first = names[next(iter(tensors), "")] if tensors and not real else ""
         self.printer = library(names, names[real[0]] if real else "like", first)
+        self.printer.origins = origins_of(plan, origins or {})
         self.reader = SizeReader(tensors, self.printer)
         self.statements = self.write(tidy(plan), (*RESERVED, *HELPERS, *names.values(), *names))
 

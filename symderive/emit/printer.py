@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from sympy import Expr, S, Symbol, fraction
 
+from symderive.emit.memory import Origins
 from symderive.emit.numbers import Numbers, add, negate, reciprocal, subtract
 from symderive.emit.precedence import Level, Text, fill, template
 from symderive.errors import InternalError
@@ -55,6 +56,7 @@ class Printer:
         self.symbols: dict[Symbol, None] = {}
         """The symbols of sizes and constants that were written, in order."""
         self.numbers = self._numbers()
+        self.origins: Origins = {}
 
     def _numbers(self) -> Numbers:
         return Numbers(self.symbol)

@@ -13,7 +13,7 @@ from typing import ClassVar
 from sympy import Expr, Mul, Rational, S
 
 from symderive.algebra.nodes import Mod
-from symderive.emit.memory import added_product, is_fresh, scaled
+from symderive.emit.memory import added_product, is_fresh, rescaled, scaled
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, index, is_zero, method
 from symderive.lower import plan as p
@@ -170,13 +170,15 @@ class TorchPrinter(Printer):
             return call("torch.addcmul", *(self.write(a).text for a in pieces), sign)
         if found := scaled(node):
             return call("_scaled", *(self.write(a).text for a in found))
+        if fresh := rescaled(node, self.origins):
+            return method(self.write(fresh[0]), "mul_", self.write(fresh[1]).text)
         return super().map(node)
 
     def whole(self, node: p.Node) -> list[p.Node]:
         """The parts of ``node`` that it is one operation with."""
         if added := added_product(node):
             return [added[1]]
-        return [found[0]] if (found := scaled(node)) else []
+        return [found[0]] if (found := scaled(node) or rescaled(node, self.origins)) else []
 
     def _biased(self, value: p.Node, bias: p.Node) -> Text | None:
         """A convolution plus one number a channel: that is the convolution's bias."""
