@@ -57,7 +57,9 @@ def test_pairs_are_run_in_turn():
     assert [len(t) for t in times] == [2, 2]
 
 
-@pytest.mark.parametrize("name", ["attention", "cross_entropy", "layer_norm", "linear", "log_softmax", "softmax"])
+@pytest.mark.parametrize(
+    "name", ["attention", "cross_entropy", "l2_normalize", "layer_norm", "linear", "squared_hinge", "triplet"]
+)
 def test_the_emitted_op_keeps_no_more_for_the_backward_than_autograd_of_its_formulas(name):
     from kept import kept_row
 

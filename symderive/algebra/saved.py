@@ -22,15 +22,22 @@ def choose_saved(forward: Program, backward: Program, upstreams: tuple[str, ...]
     read: set[str] = set()
     for equation in backward.equations:
         read |= tensors(equation.right)
+    again = computed_again(forward, read)
+    saved = tuple(t for t in forward.shapes if t in read - {e.tensor for e in again})
+    equations = (*again, *backward.equations)
+    return replace(backward, inputs=_given(forward, upstreams, saved), equations=equations), saved
+
+
+def computed_again(forward: Program, read: set[str]) -> tuple[Equation, ...]:
+    """The equations of those tensors among ``read`` that are cheap functions of the others."""
+    kept = set(read)
     again: list[Equation] = []
     for equation in reversed(forward.equations):
         needs = tensors(equation.right)
-        if equation.tensor in read and needs <= read - {equation.tensor} and _is_cheap(equation.right):
-            read.discard(equation.tensor)
+        if equation.tensor in kept and needs <= kept - {equation.tensor} and _is_cheap(equation.right):
+            kept.discard(equation.tensor)
             again.insert(0, equation)
-    saved = tuple(t for t in forward.shapes if t in read)
-    equations = (*again, *backward.equations)
-    return replace(backward, inputs=_given(forward, upstreams, saved), equations=equations), saved
+    return tuple(again)
 
 
 def with_inputs(forward: Program, backward: Program, upstreams: tuple[str, ...]) -> Program:
@@ -41,12 +48,12 @@ def with_inputs(forward: Program, backward: Program, upstreams: tuple[str, ...])
 
 def _given(forward: Program, upstreams: tuple[str, ...], kept: tuple[str, ...]) -> tuple[model.Input, ...]:
     """The upstreams and the kept tensors of the forward as inputs."""
-    inputs = {e.tensor: _as_input(e) for e in forward.equations} | {i.name: i for i in forward.inputs}
+    inputs = {e.tensor: as_input(e) for e in forward.equations} | {i.name: i for i in forward.inputs}
     upstream = tuple(model.Input(u, forward.shapes[o]) for u, o in zip(upstreams, forward.outputs, strict=True))
     return (*upstream, *(inputs[t] for t in kept))
 
 
-def _as_input(equation: Equation) -> model.Input:
+def as_input(equation: Equation) -> model.Input:
     """A tensor of the forward as an input of the backward: class ids and truth values stay what they are."""
     right = equation.right
     classes = right.bound[0].extent if isinstance(right, ArgMax | ArgMin) else None

@@ -16,22 +16,21 @@ For an op with inputs x, outputs y and intermediate tensors c in S this gives
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sympy import S as SYMPY
 from sympy.core.symbol import Str
 
+from symderive.algebra.closure import Closure, closure, from_saved, nonzero, pullback, reads_only
 from symderive.algebra.derive import Sweep, derive, spec_letters
 from symderive.algebra.forward import prune
-from symderive.algebra.forward_mode import Tangents, tangent_inputs, tangent_names, tangents
+from symderive.algebra.forward_mode import Tangents, tangent_names, tangents
 from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
-from symderive.algebra.nodes import Access, Condition
+from symderive.algebra.nodes import Access
 from symderive.algebra.program import Derivation, Equation, Program
-from symderive.algebra.saved import choose_saved
 from symderive.algebra.terms import tensors
-from symderive.errors import InternalError
 from symderive.spec import model
 
 CONSTRAINTS = frozenset(("binary", "one_hot", "simplex", "symmetric", "spd"))
@@ -66,11 +65,9 @@ def differentiable(spec: model.Spec) -> Differentiable:
     """The programs of an op that can be differentiated twice."""
     spec = unconstrained(spec)
     derivation = derive(spec)
-    forward, saved, through = _through(spec, derivation)
-    carried = _carried(spec, saved)
-    wanted = (*spec.outputs, *carried)
-    forward = replace(prune(forward, set(wanted)), outputs=wanted)
-    backward = replace(derivation.backward, inputs=_read(derivation.backward, derivation.upstreams))
+    kept = closure(spec, derivation)
+    wanted, backward = (*spec.outputs, *kept.carried), kept.backward
+    forward = replace(prune(derivation.forward, set(wanted)), outputs=wanted)
     renamed = _grad_names(derivation, backward)
     own = rename(backward, renamed)
     moving = tangent_names(spec.wrt, forward)
@@ -78,12 +75,12 @@ def differentiable(spec: model.Spec) -> Differentiable:
     wrt = tuple(n for n in given if n in moving or n in renamed.values())
     return Differentiable(
         derivation,
-        saved,
-        carried,
+        kept.saved,
+        kept.carried,
         forward,
         backward,
-        through,
-        _tangents_reading(spec, forward, saved),
+        kept.through,
+        _tangents_reading(spec, forward, kept),
         _second(own, wrt),
         _computed_again(tangents(own, wrt, own.outputs, Letters(own)), own),
         renamed,
@@ -117,55 +114,6 @@ def rename(program: Program, names: Mapping[str, str]) -> Program:
     )
 
 
-@dataclass(frozen=True)
-class Pullback:
-    """A reverse sweep: ``backward`` computes the gradients from upstreams and the ``saved`` tensors of ``forward``."""
-
-    forward: Program
-    backward: Program
-    upstreams: tuple[str, ...]
-    saved: tuple[str, ...]
-
-
-def _pullback(spec: model.Spec, forward: Program, outputs: tuple[str, ...]) -> Pullback:
-    """The gradients of any tensors of the forward."""
-    forward = replace(forward, outputs=outputs)
-    letters = spec_letters(spec, forward)
-    sweep = Sweep(forward, spec.wrt, letters)
-    story = inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)
-    gradients = tuple(f"d{w}" for w in spec.wrt)
-    backward = Program(f"{spec.name}_grad", (), tuple(story.equations), gradients, forward.sizes, forward.constants)
-    backward, saved = choose_saved(forward, backward, sweep.upstreams)
-    return Pullback(forward, backward, sweep.upstreams, saved)
-
-
-def _through(spec: model.Spec, derivation: Derivation) -> tuple[Program, tuple[str, ...], Program | None]:
-    """The forward, what is saved, and the pullback of what is intermediate: it saves the same, or more is saved."""
-    forward, saved = derivation.forward, derivation.saved
-    for _ in range(len(forward.equations) + 1):
-        moving = tangent_names(spec.wrt, forward)
-        truths = {e.tensor for e in forward.equations if isinstance(e.right, Condition)}
-        outputs = tuple(c for c in _carried(spec, saved) if c in moving and c not in truths)
-        if not outputs:
-            return forward, saved, None
-        found = _pullback(spec, forward, outputs)
-        known = {e.tensor for e in forward.equations}
-        forward = replace(
-            forward, equations=(*forward.equations, *(e for e in found.forward.equations if e.tensor not in known))
-        )
-        more = tuple(s for s in found.saved if s not in saved)
-        if not more:
-            return forward, saved, _nonzero(found.backward)
-        saved = (*saved, *more)
-    raise InternalError(f"no set of tensors of {spec.name} is closed under differentiation")
-
-
-def _carried(spec: model.Spec, saved: tuple[str, ...]) -> tuple[str, ...]:
-    """The saved tensors that are neither inputs nor outputs."""
-    own = {i.name for i in spec.inputs} | set(spec.outputs)
-    return tuple(s for s in saved if s not in own)
-
-
 def _grad_names(derivation: Derivation, backward: Program) -> dict[str, str]:
     """``dx`` is called ``grad_x`` where it is differentiated itself."""
     own = [*derivation.upstreams, *(e.tensor for e in backward.equations)]
@@ -177,19 +125,6 @@ def _grad_names(derivation: Derivation, backward: Program) -> dict[str, str]:
     return {d: prefix + d.removeprefix("d") for d in own}
 
 
-def _read(program: Program, first: Iterable[str]) -> tuple[model.Input, ...]:
-    """The inputs ``first`` and those that the equations read."""
-    read = set().union(*(tensors(e.right) for e in program.equations))
-    return tuple(i for i in program.inputs if i.name in read or i.name in set(first))
-
-
-def _nonzero(program: Program) -> Program:
-    """The program without outputs that are identically zero, and without what only those need."""
-    zero = {e.tensor for e in program.equations if e.right is SYMPY.Zero}
-    outputs = tuple(o for o in program.outputs if o not in zero)
-    return prune(replace(program, outputs=outputs), set(outputs))
-
-
 def _second(own: Program, wrt: tuple[str, ...]) -> Program:
     """The gradients of a backward by ``wrt``; what it computes on the way is computed again."""
     sweep = Sweep(own, wrt, Letters(own, taken=[f"d{t}" for t in own.shapes]))
@@ -199,7 +134,7 @@ def _second(own: Program, wrt: tuple[str, ...]) -> Program:
         f"{own.name}_grad", (*upstreams, *own.inputs), tuple(story.equations), tuple(f"d{w}" for w in wrt)
     )
     gradients = replace(gradients, sizes=own.sizes, constants=own.constants)
-    return _nonzero(_with_equations(gradients, own))
+    return nonzero(_with_equations(gradients, own))
 
 
 def _with_equations(program: Program, own: Program) -> Program:
@@ -215,41 +150,48 @@ def _computed_again(found: Tangents, own: Program) -> Tangents:
     return replace(found, program=program)
 
 
-def _tangents_reading(spec: model.Spec, forward: Program, saved: tuple[str, ...]) -> Tangents:
+def _tangents_reading(spec: model.Spec, forward: Program, kept: Closure) -> Tangents:
     """Tangents that read only what is saved.
 
-    Where the forward sweep reads more, the reverse sweep's result is transposed instead: ``dx = J.T dy`` is linear in
-    dy, and its gradient by dy for the upstream x_t is ``J x_t = y_t``.
+    Where the forward sweep reads more, a reverse sweep's result is transposed instead: ``dx = J.T dy`` is linear in
+    dy, and its gradient by dy for the upstream x_t is ``J x_t = y_t``. The sweep of all outputs at once says most in
+    common; where it reads more, too, those that the op has anyway serve.
     """
-    letters = spec_letters(spec, forward)
-    found = tangents(forward, spec.wrt, forward.outputs, letters)
-    inputs = tangent_inputs(found.program, forward, found.names, spec.wrt)
-    found = replace(found, program=replace(found.program, inputs=inputs))
-    if {i.name for i in found.program.inputs} <= {*saved, *found.given}:
-        return found
-    whole = _pullback(spec, forward, tuple(o for o in forward.outputs if o in found.names))
-    if not set(whole.saved) <= set(saved):
-        raise InternalError(f"the tangents of {spec.name} need more than what is saved")
-    return Tangents(_transposed(whole, spec, found.names), found.names, found.given)
+    found = tangents(forward, spec.wrt, forward.outputs, spec_letters(spec, forward))
+    if reads_only(found.program, forward, kept.saved):
+        return replace(found, program=_merged(from_saved(found.program, forward, found.given, kept.saved)))
+    whole = pullback(spec, forward, tuple(o for o in forward.outputs if o in found.names))
+    sweeps = (whole,) if reads_only(whole, forward, kept.saved) else (kept.backward, kept.through)
+    made: dict[str, Equation] = {}
+    for own in sweeps:
+        if own is not None and own.outputs:
+            transposed = _transposed(own, found.names, {*made}, forward).equations
+            made |= {e.tensor: e for e in transposed if e.tensor not in made}
+    still = (e for e in forward.equations if found.names.get(e.tensor) in {*found.program.outputs} - {*made})
+    zeros = (Equation(found.names[e.tensor], e.indices, SYMPY.Zero) for e in still)
+    program = replace(found.program, equations=(*made.values(), *zeros))
+    return replace(found, program=from_saved(program, forward, found.given, kept.saved))
 
 
-def _transposed(whole: Pullback, spec: model.Spec, names: Mapping[str, str]) -> Program:
-    own = whole.backward
-    sweep = Sweep(own, whole.upstreams, Letters(own, taken=[f"d{t}" for t in own.shapes]))
+def _transposed(own: Program, names: Mapping[str, str], taken: set[str], forward: Program) -> Program:
+    """What moves the upstreams' tensors, of a backward; names of its own are none of those that are ``taken``."""
+    upstreams = tuple(i.name for i in own.inputs if i.name not in forward.shapes)
+    sweep = Sweep(own, upstreams, Letters(own, taken=[f"d{t}" for t in own.shapes]))
     story = inline_adjoints(sweep.run(), sweep.knowledge, sweep.wrt)
     given = tuple(model.Input(u, own.shapes[o]) for u, o in zip(sweep.upstreams, own.outputs, strict=True))
-    saved = tuple(i for i in own.inputs if i.name not in whole.upstreams)
-    program = Program(own.name, (*given, *saved), tuple(story.equations), tuple(f"d{u}" for u in whole.upstreams))
+    saved = tuple(i for i in own.inputs if i.name not in upstreams)
+    program = Program(own.name, (*given, *saved), tuple(story.equations), tuple(f"d{u}" for u in upstreams))
     program = _with_equations(replace(program, sizes=own.sizes, constants=own.constants), own)
     program = _merged(prune(program, set(program.outputs)))
     renamed = {f"dd{t}": n for t, n in names.items()}
-    return rename(program, {d: n for d, n in renamed.items() if d in program.shapes} | _others(program, renamed))
+    return rename(program, {d: n for d, n in renamed.items() if d in program.shapes} | _others(program, renamed, taken))
 
 
-def _others(program: Program, renamed: Mapping[str, str]) -> dict[str, str]:
+def _others(program: Program, renamed: Mapping[str, str], taken: set[str]) -> dict[str, str]:
     """Names for the tangents of intermediate adjoints, which no tensor of the op has."""
     left = [e.tensor for e in program.equations if e.tensor.startswith("dd") and e.tensor not in renamed]
-    return {name: f"{name.removeprefix('dd').removesuffix('_total')}_part" for name in left}
+    stems = {name: f"{name.removeprefix('dd').removesuffix('_total')}_part" for name in left}
+    return {name: stem if stem not in taken else f"{stem}2" for name, stem in stems.items()}
 
 
 def _merged(program: Program) -> Program:

@@ -22,23 +22,46 @@ Names = Callable[[str], tuple[Index, ...]]
 
 
 def share_values(forward: Program, backward: Program, names: Names, taken: set[str]) -> tuple[Program, Program]:
-    """The two programs with such values made tensors of the forward."""
+    """The two programs with such values made tensors of the forward, one by one, then those that only pay together."""
+    pair, together = (forward, backward), []
     for value in (*_candidates(forward, names), *_conditions(backward, forward, names)):
-        equation = replace(value, tensor=_free_name(value.right, taken))
+        made = _shared(pair, [value], taken)
+        if _pays(made, pair):
+            pair = made
+        elif made[1] != pair[1]:
+            together.append(value)
+    made = _shared(pair, together, taken)
+    return made if len(together) > 1 and _pays(made, pair) else pair
+
+
+def _shared(pair: tuple[Program, Program], values: Iterable[Equation], taken: set[str]) -> tuple[Program, Program]:
+    """Forward and backward with values in them written as tensors that the forward defines."""
+    forward, backward = pair
+    for value in values:
+        equation = replace(value, tensor=_free_name(value.right, {*taken, *forward.shapes}))
         definition = Definition(frozenset(value.indices), value.right, Access(equation.tensor, *value.indices))
-        shared, used = _rewritten(backward, definition), _rewritten(forward, definition)
-        if _pays(equation, _read(backward) - _read(shared), forward):
-            defined = [n + 1 for n, e in enumerate(forward.equations) if e.tensor in tensors(value.right)]
-            place = max(defined, default=0)
-            equations = (*used.equations[:place], equation, *used.equations[place:])
-            forward, backward, taken = replace(forward, equations=equations), shared, taken | {equation.tensor}
+        backward, used = _rewritten(backward, definition), _rewritten(forward, definition).equations
+        defined = [n + 1 for n, e in enumerate(used) if e.tensor in tensors(value.right)]
+        place = next((n for n, e in enumerate(used) if e != forward.equations[n]), max(defined, default=0))
+        forward = replace(forward, equations=(*used[:place], equation, *used[place:]))
     return forward, backward
 
 
-def _pays(equation: Equation, dropped: set[str], forward: Program) -> bool:
-    """Whether keeping the value takes fewer bytes than what need not be kept for it."""
-    whole = [t for t in dropped if Counter(forward.shapes[t]) == Counter(equation.shape)]
-    return bool(whole) and (isinstance(equation.right, Condition) or len(dropped) > 1)
+def _pays(made: tuple[Program, Program], pair: tuple[Program, Program]) -> bool:
+    """Whether what is kept instead takes fewer bytes: for each tensor that is new an old one of its shape is dropped.
+
+    One more is dropped than is new, or a new one holds truth values.
+    """
+    new, dropped = _read(made[1]) - _read(pair[1]), _read(pair[1]) - _read(made[1])
+    own = {e.tensor: e for e in made[0].equations}
+    truth = any(isinstance(own[n].right, Condition) for n in new)
+    left = Counter(_places(made[0], n) for n in new) - Counter(_places(pair[0], d) for d in dropped)
+    return bool(new) and not left and (truth or len(dropped) > len(new))
+
+
+def _places(program: Program, tensor: str) -> frozenset[tuple[Expr, int]]:
+    """A shape whatever the order of its axes."""
+    return frozenset(Counter(program.shapes[tensor]).items())
 
 
 def _candidates(forward: Program, names: Names) -> Iterator[Equation]:

@@ -25,6 +25,11 @@ def saved(inputs: str, forward: str) -> tuple[str, ...]:
         ("y t", "L = sum[n, d](abs(t[n, d] - 2*y[n, d]))", ("difference",)),
         ("a b", "y[n, d] = where(a[n, d] > 0, b[n, d], 0)", ("mask",)),
         ("x", "y[n, d] = where(x[n, d] <= -c, -c, where(x[n, d] >= c, c, x[n, d]))", ("mask",)),
+        (
+            "a p q",  # neither difference pays by itself
+            "u[n] = sum[d]((a[n, d] - p[n, d])**2); v[n] = sum[d]((a[n, d] - q[n, d])**2); L = sum[n](u[n] * v[n])",
+            ("difference", "u", "difference2", "v"),
+        ),
     ],
 )
 def test_a_value_of_the_forward_is_kept_in_place_of_more(inputs, forward, kept):
