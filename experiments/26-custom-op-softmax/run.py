@@ -21,6 +21,10 @@ import symderive
 from symderive.emit.custom_op import custom_op_module
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from curves import plot  # noqa: E402
+
 STEPS = 200
 SPEC = HERE.parent.parent / "derivations" / "softmax.yaml"
 
@@ -61,25 +65,6 @@ def train(softmax: Callable[[Tensor], Tensor]) -> list[float]:
         optimizer.step()
         losses.append(loss.item())
     return losses
-
-
-def plot(ours: list[float], theirs: list[float]) -> None:
-    """Both curves, and their difference."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(6, 5))
-    above.plot(theirs, label="torch.softmax", linewidth=3, alpha=0.4)
-    above.plot(ours, label="symderive::softmax", linestyle="--")
-    above.set_ylabel("loss")
-    above.legend()
-    below.plot([abs(a - b) for a, b in zip(ours, theirs, strict=True)])
-    below.set_ylabel("difference")
-    below.set_xlabel("step")
-    figure.tight_layout()
-    figure.savefig(HERE / "loss.png", dpi=120)
 
 
 def attempt(name: str, action: Callable[[], object]) -> str:
@@ -196,7 +181,7 @@ def main() -> None:
     torch.manual_seed(0)
     op = emitted()
     ours, theirs = train(op.softmax), train(lambda z: torch.softmax(z, -1))
-    plot(ours, theirs)
+    plot(HERE / "loss.png", ("symderive::softmax", ours), ("torch.softmax", theirs))
     apart = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
     table = ["| what | result | message |", "| --- | --- | --- |"]
     report = [

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,10 @@ import symderive
 from symderive.check.ops import load_text
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from curves import plot  # noqa: E402
+
 STEPS = 200
 HIDDEN = 32
 RATE = 0.5
@@ -80,25 +85,6 @@ def with_autograd(x: Tensor, t: Tensor) -> tuple[list[float], Parameters]:
     return losses, [p.detach() for p in parameters]
 
 
-def plot(ours: list[float], theirs: list[float]) -> None:
-    """Both curves, and their difference."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(6, 5))
-    above.plot(theirs, label="autograd", linewidth=3, alpha=0.4)
-    above.plot(ours, label="emitted functions", linestyle="--")
-    above.set_ylabel("loss")
-    above.legend()
-    below.plot([abs(a - b) for a, b in zip(ours, theirs, strict=True)])
-    below.set_ylabel("difference")
-    below.set_xlabel("step")
-    figure.tight_layout()
-    figure.savefig(HERE / "losses.png", dpi=120)
-
-
 def accuracy(x: Tensor, t: Tensor, parameters: Parameters) -> float:
     w1, b1, w2, b2 = parameters
     return float(((F.relu(x @ w1.T + b1) @ w2.T + b2).argmax(1) == t).double().mean())
@@ -110,7 +96,7 @@ def main() -> None:
     train, test = slice(0, 1400), slice(1400, None)
     ours, mine = without_autograd(x[train], t[train])
     theirs, own = with_autograd(x[train], t[train])
-    plot(ours, theirs)
+    plot(HERE / "losses.png", ("emitted functions", ours), ("autograd", theirs))
     rows = []
     for name, a, b in zip(("W1", "b1", "W2", "b2"), mine, own, strict=True):
         rows.append(f"| {name} | {list(a.shape)} | {float(b.abs().max()):.3f} | {float((a - b).abs().max()):.1e} |")

@@ -37,11 +37,6 @@ class Rounding:
         product = n * (self.inner if unit is None else unit)
         return product / (1 - product) if product < 1 else np.inf
 
-    @property
-    def is_low(self) -> bool:
-        """Whether a stored result is coarser than the arithmetic that made it."""
-        return self.unit > self.inner
-
 
 _TINY32 = 2.0**-126
 
