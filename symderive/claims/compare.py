@@ -57,7 +57,8 @@ def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = COARSE) -> boo
     if a.shape != b.shape:
         return False
     with np.errstate(all="ignore"):
-        near = np.abs(a - b) <= tolerance * (1 + np.maximum(np.abs(a), np.abs(b)))
+        apart = np.abs(a - b)
+        near = (apart <= tolerance * (1 + np.maximum(np.abs(a), np.abs(b)))) & (apart < np.inf)
     return bool((near | (a == b) | (np.isnan(a) & np.isnan(b))).all())
 
 

@@ -119,7 +119,7 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
     if not told or not varied or (condition.kind == "binary" and len(values) != 2):
         return False
-    if condition.kind not in _OF_INPUTS:
+    if condition.kind not in _OF_INPUTS and not (condition.weak and condition.kind == "ones"):
         return True
     return 3 * sum(_needed(trial, condition, p) for p in points) >= len(points)
 
@@ -134,16 +134,22 @@ def _needed(trial: Trial, condition: Condition, point: Point) -> bool:
     """
     draw = sample.Draw(trial.court.points.rng, exact=True)
     for size in (Fraction(1, 128), Fraction(-1, 128)):
-        step = draw.entries(np.shape(point.inputs[condition.about])) * size
-        inputs = {
-            **point.inputs,
-            condition.about: objects(point.inputs[condition.about] + (abs(step) if size > 0 else step)),
-        }
-        near = replace(point, inputs=inputs)
+        near = _moved(point, condition.about, draw, size)
         if trial.court.points.smooth(near):
             outcome = trial.at(near, keep=False)
             return not outcome.holds
     return True
+
+
+def _moved(point: Point, about: str, draw: sample.Draw, size: Fraction) -> Point:
+    """A point beside another: an input, or an upstream, a small step away; upwards where ``size`` is positive."""
+    of = about if about in point.inputs else about.removeprefix("d")
+    values = (point.inputs if about in point.inputs else point.upstreams)[of]
+    step = draw.entries(np.shape(values)) * size
+    moved = {of: objects(values + (abs(step) if size > 0 else step))}
+    if about in point.inputs:
+        return replace(point, inputs={**point.inputs, **moved})
+    return replace(point, upstreams={**point.upstreams, **moved})
 
 
 def _is_identity(values: np.ndarray | None) -> bool:

@@ -1,22 +1,18 @@
-"""The derived formulas: what a correction says, and what a claim is compared with, term by term.
-
-No verdict depends on them: verdicts come from numbers alone.
-"""
+"""The derived formulas: what a correction says. No verdict depends on them: verdicts come from numbers alone."""
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from symderive.claims.compare import close_floats
-from symderive.claims.desk import Desk, Finding
-from symderive.claims.fit import chains
-from symderive.claims.lines import ClaimError, Line
-from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of, terms_of
+from symderive.claims.desk import Desk
+from symderive.claims.inline import written_out
+from symderive.claims.lines import Line, names_in
+from symderive.claims.trees import tensor_of
+from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
@@ -31,6 +27,7 @@ class Derived:
     def __init__(self, spec: model.Spec, derivation: Any = None) -> None:
         self.spec = spec
         self._given = getattr(derivation, "core", derivation)
+        self._jacobians: dict[str, syntax.Statement | None] = {}
 
     @cached_property
     def derivation(self) -> Derivation | None:
@@ -60,7 +57,14 @@ class Derived:
             found = {e.tensor: statement(e, letters) for e in self.derivation.display.equations}
         except SymderiveError:
             return {}
-        return found | {g.tensor: g.index for g in self.derivation.gradients.values()}
+        found |= {g.tensor: g.index for g in self.derivation.gradients.values()}
+        unnamed = {n: _helper(s) for n, s in found.items() if n not in self.nameable}
+        return {n: _without(s, unnamed) for n, s in found.items() if n in self.nameable}
+
+    @cached_property
+    def nameable(self) -> set[str]:
+        """What a claim may name: the tensors of the spec and their gradients, not what deriving has introduced."""
+        return {*self.spec.shapes, *gradient_names(self.spec)}
 
     @cached_property
     def arrays(self) -> dict[str, str]:
@@ -72,11 +76,27 @@ class Derived:
 
         try:
             plan = lower(self.derivation.display)
-            tensors = [e.tensor for e in self.derivation.display.equations]
+            tensors = [e.tensor for e in self.derivation.display.equations if e.tensor in self.nameable]
             forms = {t: array_form(_alone(plan, t, tensors), t) for t in tensors}
         except Exception:  # as above
             return {}
         return {t: form for t, form in forms.items() if form is not None}
+
+    def jacobian(self, line: Line) -> syntax.Statement | None:
+        """The formula of a left side ``D(y[i], x[k])``; None where there is none."""
+        if line.name not in self._jacobians:
+            self._jacobians[line.name] = self._jacobian(line)
+        return self._jacobians[line.name]
+
+    def _jacobian(self, line: Line) -> syntax.Statement | None:
+        from symderive.claims.jacobians import jacobian_statement
+
+        if self.derivation is None:
+            return None
+        try:
+            return jacobian_statement(self.spec, self.derivation, line)
+        except Exception:  # as above
+            return None
 
     def formula(self, name: str, *, array: bool) -> str | None:
         """The right formula of a gradient, in array form where that is wanted and there is one."""
@@ -93,6 +113,21 @@ class Derived:
         return None if statement is None else to_text(statement)
 
 
+def _helper(statement: syntax.Statement) -> Line:
+    left = statement.left
+    indices = left.indices if isinstance(left, syntax.Access) else None
+    return Line(statement, to_text(statement), "helper", tensor_of(left), indices)
+
+
+def _without(statement: syntax.Statement, unnamed: Mapping[str, Line]) -> syntax.Statement:
+    """A statement with what has no name in the spec written out."""
+    if not names_in(statement.right) & set(unnamed):
+        return statement
+    left = statement.left
+    taken = {i.id for i in getattr(left, "indices", ()) if isinstance(i, syntax.Name)}
+    return replace(statement, sides=(written_out(statement.right, unnamed, taken),))
+
+
 def _alone(plan: Any, tensor: str, tensors: list[str]) -> Any:
     """The plan of one tensor and its helpers, which takes the other tensors as given."""
     given = [a.ref for a in plan.assignments if a.name in tensors and a.name != tensor]
@@ -103,154 +138,3 @@ def _alone(plan: Any, tensor: str, tensors: list[str]) -> Any:
 def correction(desk: Desk) -> str | None:
     """The right formula in the claim's own style."""
     return desk.trial.formula()
-
-
-# A claim as the truth with a mistake in it
-
-
-def missing_terms(desk: Desk) -> Finding | None:
-    """The claim is the derived formula without some of its terms."""
-    return _first_mistake(desk, _dropped_terms)
-
-
-def missing_factors(desk: Desk) -> Finding | None:
-    """The claim is the derived formula without one of its factors."""
-    return _first_mistake(desk, _dropped_simple_factors)
-
-
-def truth_with_mistake(desk: Desk) -> Finding | None:
-    """The mistake that turns the derived formula into the claim: a sign, an operand, a term of an argument."""
-    return _first_mistake(desk, _mistakes)
-
-
-Mistakes = Callable[[Desk, syntax.Node], Iterator[tuple[str, syntax.Node, str]]]
-
-
-def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
-    if desk.line.role != "gradient" or desk.claimed is None:
-        return None
-    statement = desk.court.derived.statements.get(desk.line.name)
-    if statement is None:
-        return None
-    left = statement.left
-    indices = left.indices if isinstance(left, syntax.Access) else None
-    line = Line(statement, to_text(statement), "gradient", desk.line.name, indices, desk.line.tensor)
-    if tensor_of(statement.right) or not _gives(desk, statement.right, line, desk.truths):
-        return None
-    for kind, node, words in mistakes(desk, statement.right):
-        if desk.late:
-            return None
-        if _gives(desk, node, line, desk.claimed):
-            return Finding(kind, words)
-    return None
-
-
-def _gives(desk: Desk, node: syntax.Node, line: Line, wanted: list[Any]) -> bool:
-    for bench, array in zip(desk.benches, wanted, strict=True):
-        try:
-            value = desk.value(bench, node, line)
-        except (ClaimError, SymderiveError):
-            return False
-        if value.size != array.size or not close_floats(value.reshape(array.shape), array, 1e-9):
-            return False
-    return True
-
-
-def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    yield from _dropped_inside(desk, right)
-    yield from _flipped_terms(desk, right)
-    yield from _dropped_factors(desk, right)
-    yield from _other_operands(desk, right)
-
-
-MOST_QUOTED = 120
-"""Characters of a formula that still help in a sentence."""
-
-
-def _within(node: syntax.Node) -> str:
-    """Where something belongs, if that is short enough to be read."""
-    text = to_text(node)
-    return f": the gradient has {text}" if len(text) <= MOST_QUOTED else ""
-
-
-def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    for place, terms in chains(right):
-        for count in range(1, len(terms)):
-            for gone in itertools.combinations(range(len(terms)), count):
-                rest = [t for n, t in enumerate(terms) if n not in gone]
-                if _is_one(rest):
-                    continue  # 1 - p is missing as a factor
-                words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
-                text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(right)}."
-                yield "missing_term", put(right, place, sum_of(rest)), text
-
-
-def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    """Terms of arguments, conditions and index positions."""
-    for place, inner in places(right):
-        above = get(right, place[:-1]) if place else None
-        if not _is_chain(inner) or (_is_chain(above) and place[-1][0] in ("left", "right")):
-            continue
-        terms = terms_of(inner)
-        for n, (_, term) in enumerate(terms):
-            rest = [t for m, t in enumerate(terms) if m != n]
-            if not _is_one(rest):
-                words = f"A term is missing: {to_text(inner)} has {to_text(term)}, too."
-                yield "missing_term", put(right, place, sum_of(rest)), words
-
-
-def _is_one(terms: list[tuple[int, syntax.Node]]) -> bool:
-    """Whether nothing but the number 1 is left."""
-    return len(terms) == 1 and isinstance(terms[0][1], syntax.Number) and terms[0][1].value == 1
-
-
-def _is_chain(node: syntax.Node | None) -> bool:
-    return isinstance(node, syntax.Binary) and node.op in ("+", "-")
-
-
-def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    for place, terms in chains(right):
-        for n, (_, term) in enumerate(terms):
-            changed = [(-s if m == n else s, t) for m, (s, t) in enumerate(terms)]
-            yield "sign", put(right, place, sum_of(changed)), f"The sign of {to_text(term)} is wrong."
-
-
-def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    """A factor that is no sum, or one such as ``1 - p**2``: where more is missing, it is a term as well."""
-    yield from _dropped_factors(desk, right, lambda f: not _is_chain(f) or _is_one(terms_of(f)[:1]))
-
-
-def _dropped_factors(
-    desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True
-) -> Iterator[tuple[str, syntax.Node, str]]:
-    upstreams = {f"d{n}" for n in desk.spec.outputs}
-    for place, inner in places(right):
-        above = get(right, place[:-1]) if place else None
-        nested = isinstance(above, syntax.Binary) and above.op in ("*", "/") and place[-1][0] == "left"
-        if not (isinstance(inner, syntax.Binary) and inner.op in ("*", "/")) or nested:
-            continue
-        factors = factors_of(inner)
-        for n, (op, factor) in enumerate(factors):
-            if not counts(factor):
-                continue
-            rest = [f for m, f in enumerate(factors) if m != n]
-            upstream = tensor_of(factor) in upstreams
-            what = "upstream" if upstream else "factor"
-            text = f"The {what} {to_text(factor)} is missing{_within(inner)}."
-            if op == "/":
-                text = f"The division by {to_text(factor)} is missing{_within(inner)}."
-            yield "missing_upstream" if upstream else "factor", put(right, place, product_of(rest)), text
-
-
-def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    from symderive.claims.edit_tools import alike, with_tensor
-
-    tensors = desk.benches[0].tensors
-    helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
-    for place, inner in places(right):
-        name = tensor_of(inner)
-        if name not in tensors or any(part == "indices" for part, _ in place):
-            continue
-        for other in (n for n in alike(desk, name) if n not in helpers):
-            text = f"{other} stands where {name} should be{_within(right)}."
-            yield "wrong_operand", put(right, place, with_tensor(inner, other)), text

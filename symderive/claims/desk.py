@@ -176,14 +176,18 @@ class Desk:
             return False
 
     def fits_truth(self, compute: Callable[[Bench], np.ndarray | None]) -> bool:
-        """Whether what ``compute`` makes of a bench equals the claim, in floats at both points and exactly at one."""
+        """Whether what ``compute`` makes of a bench equals the claim, in floats at both points and at all others."""
         if self.claimed is None:
             return False
         for bench, claimed in zip(self.benches, self.claimed, strict=True):
-            found = compute(bench)
-            if found is None or not close_floats(_floats(bench, found), claimed):
+            if not _equals(bench, compute(bench), claimed):
                 return False
-        return True
+        return all(_equals(b, compute(b), self.value(b, self.node)) for b in self.elsewhere)
+
+    @cached_property
+    def elsewhere(self) -> list[Bench]:
+        """The benches of all points that a claim is judged at, in floats: on every side of every kink."""
+        return [self.court.bench(p, FLOAT) for p in self.court.points.main]
 
     def retargeted(self, tensor: str) -> Line | None:
         """The same line as a claim about the gradient of another tensor; None where the ranks differ."""
@@ -200,6 +204,10 @@ class Desk:
     def text(self, node: syntax.Node) -> str:
         """An expression as it would be written."""
         return to_text(node)
+
+
+def _equals(bench: Bench, found: np.ndarray | None, claimed: np.ndarray) -> bool:
+    return found is not None and close_floats(_floats(bench, found), claimed)
 
 
 def _floats(bench: Bench, a: np.ndarray) -> np.ndarray:

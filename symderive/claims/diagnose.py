@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from symderive.claims import derived, edits, fit, forwards, paths, residual, values
+from symderive.claims import derived, edits, fit, forwards, mistakes, paths, residual, values
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
@@ -43,8 +43,8 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     values.other_gradient,
     forwards.flipped_argument,
     fit.term_by_term,
-    derived.missing_terms,
-    derived.missing_factors,
+    mistakes.missing_terms,
+    mistakes.missing_factors,
     paths.missing_terms,
     residual.missing_multiple,
     edits.single_edits,
@@ -53,7 +53,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     forwards.unnamed_derivative,
     fit.several_changes,
     values.off_diagonal,
-    derived.truth_with_mistake,
+    mistakes.truth_with_mistake,
     inlined,
     forwards.unnamed_gradient,
     forwards.other_forward,

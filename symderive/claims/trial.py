@@ -15,6 +15,7 @@ from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.scouting import scouted
 from symderive.spec import syntax
+from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
     from symderive.claims.court import Court
@@ -61,6 +62,9 @@ class Trial:
 
     def formula(self) -> str | None:
         """The derived formula of the gradient that is claimed, in the style of the claim."""
+        if self.line.role == "jacobian":
+            statement = self.court.derived.jacobian(self.line)
+            return None if statement is None else to_text(statement)
         if self.line.role != "gradient":
             return None
         return self.court.derived.formula(self.line.name, array=self.line.indices is None)

@@ -206,11 +206,17 @@ def summed(desk: Desk) -> Finding | None:
 
 
 def summed_out(desk: Desk) -> Finding | None:
-    """The claim is the gradient summed over indices of its left side that are not on its right one at all."""
-    if desk.line.role != "gradient":
+    """The claim, which sums, is the gradient summed over indices of its left side that its right one has not at all."""
+    if desk.line.role != "gradient" or not _reduces(desk):
         return None
     inside = {desk.text(n) for n in desk.node.walk() if isinstance(n, syntax.Name | syntax.Batch)}
     return summed_away(desk, but=inside)
+
+
+def _reduces(desk: Desk) -> bool:
+    """Whether there is a sum or a mean in a claim, or in a helper that it may use."""
+    nodes = [desk.node, *(h.statement.sides[0] for h in desk.court.helpers)]
+    return any(_takes(n, "sum") or _takes(n, "mean") for n in nodes)
 
 
 def summed_away(desk: Desk, but: Collection[str] = ()) -> Finding | None:
@@ -321,20 +327,21 @@ def without_cross_terms(desk: Desk) -> Finding | None:
 
 def _entry_by_entry(desk: Desk, y: str) -> bool:
     """Whether the diagonal is all that there is: each entry of ``y`` depends on its own entry only."""
-    x = desk.line.tensor
-    return all(
-        close_floats(
-            bench.world.plain(_diagonal(bench, y, x)).astype(float),
-            bench.world.plain(bench.world.gradient(x)).astype(float),
-        )
-        for bench in desk.benches
-    )
+    world = desk.benches[0].world
+    for at in np.ndindex(*world.values[y].shape):
+        row = world.plain(world.of_entry(y, at, desk.line.tensor)).astype(float)
+        row[at] = 0
+        if row.any():
+            return False
+    return True
 
 
 def off_diagonal(desk: Desk) -> Finding | None:
     """Of a Jacobian or a Hessian: the claim holds on a diagonal only."""
     if desk.line.role != "jacobian" or desk.line.indices is None or desk.claimed is None:
         return None
+    if desk.condition is not None and not desk.condition.weak:
+        return None  # the condition says more
     free = free_names(desk.line.indices)
     for a, b in itertools.combinations(range(len(free)), 2):
         if all(_on_diagonal(c, t, a, b) for c, t in zip(desk.claimed, desk.truths, strict=True)):

@@ -1,0 +1,186 @@
+"""A claim as the truth with a mistake in it: the derived formula without a term, say, gives what is claimed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from symderive.claims.compare import close_floats
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.fit import chains
+from symderive.claims.lines import ClaimError, Line
+from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of, terms_of
+from symderive.errors import SymderiveError
+from symderive.spec import syntax
+from symderive.spec.format import to_text
+
+
+def missing_terms(desk: Desk) -> Finding | None:
+    """The claim is the derived formula without some of its terms."""
+    return _first_mistake(desk, _dropped_terms)
+
+
+def missing_factors(desk: Desk) -> Finding | None:
+    """The claim is the derived formula without one of its factors."""
+    return _first_mistake(desk, _dropped_simple_factors)
+
+
+def truth_with_mistake(desk: Desk) -> Finding | None:
+    """The mistake that turns the derived formula into the claim: a sign, an operand, a term of an argument."""
+    return _first_mistake(desk, _mistakes)
+
+
+Mistakes = Callable[[Desk, syntax.Node], Iterator[tuple[str, syntax.Node, str]]]
+
+
+def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
+    if desk.claimed is None or (formula := _formula(desk)) is None:
+        return None
+    statement, line = formula
+    if tensor_of(statement.right) or not _gives(desk, statement.right, line, desk.truths):
+        return None
+    for kind, node, words in mistakes(desk, statement.right):
+        if desk.late:
+            return None
+        if _gives(desk, node, line, desk.claimed) and _gives_everywhere(desk, node, line):
+            return Finding(kind, words)
+    return None
+
+
+def _formula(desk: Desk) -> tuple[syntax.Statement, Line] | None:
+    """The derived formula of what is claimed, and the line that claims it."""
+    if desk.line.role == "jacobian":
+        statement = desk.court.derived.jacobian(desk.line)
+        return None if statement is None else (statement, desk.line)
+    statement = desk.court.derived.statements.get(desk.line.name) if desk.line.role == "gradient" else None
+    if statement is None:
+        return None
+    left = statement.left
+    indices = left.indices if isinstance(left, syntax.Access) else None
+    return statement, Line(statement, to_text(statement), "gradient", desk.line.name, indices, desk.line.tensor)
+
+
+def _gives_everywhere(desk: Desk, node: syntax.Node, line: Line) -> bool:
+    """Whether an expression is the claim at all points, on every side of every kink."""
+    try:
+        return all(
+            close_floats(np.reshape(desk.value(b, node, line), claimed.shape), claimed, 1e-9)
+            for b in desk.elsewhere
+            for claimed in [desk.value(b, desk.node)]
+        )
+    except (ClaimError, SymderiveError, ValueError):
+        return False
+
+
+def _gives(desk: Desk, node: syntax.Node, line: Line, wanted: list[Any]) -> bool:
+    for bench, array in zip(desk.benches, wanted, strict=True):
+        try:
+            value = desk.value(bench, node, line)
+        except (ClaimError, SymderiveError):
+            return False
+        if value.size != array.size or not close_floats(value.reshape(array.shape), array, 1e-9):
+            return False
+    return True
+
+
+def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    yield from _dropped_inside(desk, right)
+    yield from _flipped_terms(desk, right)
+    yield from _dropped_factors(desk, right)
+    yield from _other_operands(desk, right)
+
+
+MOST_QUOTED = 120
+"""Characters of a formula that still help in a sentence."""
+
+
+def _within(node: syntax.Node) -> str:
+    """Where something belongs, if that is short enough to be read."""
+    text = to_text(node)
+    return f": the gradient has {text}" if len(text) <= MOST_QUOTED else ""
+
+
+def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    for place, terms in chains(right):
+        for count in range(1, len(terms)):
+            for gone in itertools.combinations(range(len(terms)), count):
+                rest = [t for n, t in enumerate(terms) if n not in gone]
+                if _is_one(rest):
+                    continue  # 1 - p is missing as a factor
+                words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
+                text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(right)}."
+                yield "missing_term", put(right, place, sum_of(rest)), text
+
+
+def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    """Terms of arguments, conditions and index positions."""
+    for place, inner in places(right):
+        above = get(right, place[:-1]) if place else None
+        if not _is_chain(inner) or (_is_chain(above) and place[-1][0] in ("left", "right")):
+            continue
+        terms = terms_of(inner)
+        for n, (_, term) in enumerate(terms):
+            rest = [t for m, t in enumerate(terms) if m != n]
+            if not _is_one(rest):
+                words = f"A term is missing: {to_text(inner)} has {to_text(term)}, too."
+                yield "missing_term", put(right, place, sum_of(rest)), words
+
+
+def _is_one(terms: list[tuple[int, syntax.Node]]) -> bool:
+    """Whether nothing but the number 1 is left."""
+    return len(terms) == 1 and isinstance(terms[0][1], syntax.Number) and terms[0][1].value == 1
+
+
+def _is_chain(node: syntax.Node | None) -> bool:
+    return isinstance(node, syntax.Binary) and node.op in ("+", "-")
+
+
+def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    for place, terms in chains(right):
+        for n, (_, term) in enumerate(terms):
+            changed = [(-s if m == n else s, t) for m, (s, t) in enumerate(terms)]
+            yield "sign", put(right, place, sum_of(changed)), f"The sign of {to_text(term)} is wrong."
+
+
+def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    """A factor that is no sum, or one such as ``1 - p**2``: where more is missing, it is a term as well."""
+    yield from _dropped_factors(desk, right, lambda f: not _is_chain(f) or _is_one(terms_of(f)[:1]))
+
+
+def _dropped_factors(
+    desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True
+) -> Iterator[tuple[str, syntax.Node, str]]:
+    upstreams = {f"d{n}" for n in desk.spec.outputs}
+    for place, inner in places(right):
+        above = get(right, place[:-1]) if place else None
+        nested = isinstance(above, syntax.Binary) and above.op in ("*", "/") and place[-1][0] == "left"
+        if not (isinstance(inner, syntax.Binary) and inner.op in ("*", "/")) or nested:
+            continue
+        factors = factors_of(inner)
+        for n, (op, factor) in enumerate(factors):
+            if not counts(factor):
+                continue
+            rest = [f for m, f in enumerate(factors) if m != n]
+            upstream = tensor_of(factor) in upstreams
+            what = "upstream" if upstream else "factor"
+            text = f"The {what} {to_text(factor)} is missing{_within(inner)}."
+            if op == "/":
+                text = f"The division by {to_text(factor)} is missing{_within(inner)}."
+            yield "missing_upstream" if upstream else "factor", put(right, place, product_of(rest)), text
+
+
+def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+    from symderive.claims.edit_tools import alike, with_tensor
+
+    tensors = desk.benches[0].tensors
+    helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
+    for place, inner in places(right):
+        name = tensor_of(inner)
+        if name not in tensors or any(part == "indices" for part, _ in place):
+            continue
+        for other in (n for n in alike(desk, name) if n not in helpers):
+            text = f"{other} stands where {name} should be{_within(right)}."
+            yield "wrong_operand", put(right, place, with_tensor(inner, other)), text
