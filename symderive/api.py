@@ -307,8 +307,8 @@ class Derivation:
         from symderive.emit.arrays import array_form
         from symderive.lower import lower
 
-        plan = lower(self.core.display)
         tensors = [e.tensor for e in self.core.display.equations]
+        plan = lower(replace(self.core.display, outputs=tuple(tensors)))
         forms = {tensor: array_form(_alone(plan, tensor, tensors), tensor) for tensor in tensors}
         return {tensor: form.splitlines() for tensor, form in forms.items() if form is not None}
 

@@ -69,7 +69,7 @@ def own_rule(spec: model.Spec) -> Rule:
 def _derived(spec: model.Spec) -> Rule:
     from symderive.algebra.derive import swept  # which asks for rules in its turn
 
-    sweep, story = swept(spec)
+    sweep, story = swept(spec, naming=False)
     gradients = tuple(f"d{name}" for name in spec.wrt)
     program = Program(f"{spec.name}_grad", (), tuple(story.equations), gradients, sweep.forward.sizes)
     program = with_batch_count(program, sweep.letters.taken)

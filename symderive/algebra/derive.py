@@ -9,16 +9,18 @@ they explain are put into the equations that use them.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import cached_property
 
 from sympy import Add, Expr, S
 
 from symderive.algebra.adjoint import Occurrence, occurrences
+from symderive.algebra.arguments import with_named_arguments
 from symderive.algebra.build import build_program
 from symderive.algebra.calls import Called, calls_with_rules, in_words_of_caller
 from symderive.algebra.deltas import collapsed, solve
 from symderive.algebra.forward import prune, stable_program
-from symderive.algebra.inline import inline_adjoints
+from symderive.algebra.inline import inline_adjoints, put
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Index, Sum
 from symderive.algebra.products import write_out_products
@@ -52,7 +54,7 @@ def derive(spec: model.Spec) -> Derivation:
     backward = with_named_ties(backward, letters, taken)
     one = _upstream_of_loss(forward, sweep.upstreams)
     display = with_batch_count(backward.put(one), letters.taken)
-    display = with_inputs(forward, display, sweep.upstreams)
+    display = _with_introduced(display, forward, built, sweep.upstreams)
     backward = write_out_products(backward)
     taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
     forward, backward = share_values(forward, backward, sweep.indices_of, taken)
@@ -63,9 +65,29 @@ def derive(spec: model.Spec) -> Derivation:
     return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling, built)
 
 
-def swept(spec: model.Spec) -> tuple[SpecSweep, Story]:
-    """The adjoints of a spec, those put into their users that are better read there."""
-    sweep = SpecSweep(spec)
+def _with_introduced(display: Program, forward: Program, built: Program, upstreams: tuple[str, ...]) -> Program:
+    """The gradients as formulas print them, after the equations of what they read that the spec has no name for.
+
+    What is read in one place only is written out there.
+    """
+    equations = {e.tensor: e for e in display.equations}
+    spoken = set().union(*(tensors(e.right) for e in display.equations)) | {
+        name.removeprefix("d") for name in equations
+    }
+    introduced = [e for e in prune(forward, spoken - built.shapes.keys()).equations if e.tensor not in built.shapes]
+    for equation in reversed(introduced):
+        places = [a for e in equations.values() for a in e.right.atoms(Access) if a.tensor == equation.tensor]
+        if len(places) == 1 and f"d{equation.tensor}" not in equations:
+            equations = {n: replace(e, right=put(e.right, equation)) for n, e in equations.items()}
+        elif places or f"d{equation.tensor}" in equations:
+            equations = {equation.tensor: equation, **equations}
+    given = replace(forward, equations=tuple(e for e in forward.equations if e.tensor not in equations))
+    return with_inputs(given, replace(display, equations=tuple(equations.values())), upstreams)
+
+
+def swept(spec: model.Spec, naming: bool = True) -> tuple[SpecSweep, Story]:
+    """The adjoints of a spec, those put into their users that are better read there; see :class:`SpecSweep`."""
+    sweep = SpecSweep(spec, naming)
     return sweep, inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)
 
 
@@ -94,6 +116,19 @@ def _letters_of(node: syntax.Node) -> tuple[str, ...]:
     return (node.id,) if isinstance(node, syntax.Name) else ()
 
 
+def needed_tensors(forward: Program, wrt: tuple[str, ...]) -> set[str]:
+    """Tensors on a way from an input to be differentiated to an output."""
+    depend = set(wrt)
+    for equation in forward.equations:
+        if tensors(equation.right) & depend:
+            depend.add(equation.tensor)
+    reach = set(forward.outputs)
+    for equation in reversed(forward.equations):
+        if equation.tensor in reach:
+            reach |= tensors(equation.right)
+    return depend & reach
+
+
 class Sweep:
     """One reverse sweep: which tensors need an adjoint, and what each equation gives to them."""
 
@@ -104,24 +139,12 @@ class Sweep:
         named = Knowledge(forward, named=True)
         plain, solved = Knowledge(forward, solve=False), Knowledge(forward)
         self.knowledge = (plain, *([solved] if solved.solves else []), *([named] if named.solves_named else []))
-        self.needed = self._needed()
+        self.needed = needed_tensors(forward, wrt)
         self.upstreams = tuple(f"d{o}" for o in forward.outputs)
         self.contributions: dict[str, list[Received]] = {t: [] for t in self.needed}
         self.axes: dict[str, tuple[Index, ...]] = {}
         own = forward.shapes
         self.shapes = own | {f"d{t}{end}": s for t, s in own.items() for end in ("", "_total", "_upstream")}
-
-    def _needed(self) -> set[str]:
-        """Tensors on a way from an input to be differentiated to an output."""
-        depend = set(self.wrt)
-        for equation in self.forward.equations:
-            if tensors(equation.right) & depend:
-                depend.add(equation.tensor)
-        reach = set(self.forward.outputs)
-        for equation in reversed(self.forward.equations):
-            if equation.tensor in reach:
-                reach |= tensors(equation.right)
-        return depend & reach
 
     def indices_of(self, tensor: str) -> tuple[Index, ...]:
         """Named indices for the axes of a tensor, in the author's letters, pairwise different."""
@@ -192,13 +215,17 @@ class Sweep:
 class SpecSweep(Sweep):
     """The sweep of a spec, which goes through the calls of other specs by their own rules."""
 
-    def __init__(self, spec: model.Spec) -> None:
+    def __init__(self, spec: model.Spec, naming: bool = True) -> None:
+        """With ``naming``, costly arguments of functions get names; a rule for callers speaks of its spec's alone."""
         self.spec = spec
         self.built = build_program(spec)
         forward = stable_program(self.built)
-        super().__init__(forward, spec.wrt, spec_letters(spec, forward))
         calls = calls_with_rules(spec, self.built, forward)
         self.calls = {tensor: called for called in calls for tensor in called.tensors}
+        if naming:
+            own = needed_tensors(forward, spec.wrt) - self.calls.keys()
+            forward = with_named_arguments(forward, spec_letters(spec, forward), own)
+        super().__init__(forward, spec.wrt, spec_letters(spec, forward))
         self.done: set[int] = set()
         self.upstream: dict[str, str] = {}
 
