@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -179,7 +179,7 @@ def _is_head(above: syntax.Node, step: tuple[str, int | None]) -> bool:
 
 
 def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
-    """What derivatives are made of: ``1 - p``, ``1 - p**2`` of an intermediate, functions as in the forward."""
+    """What derivatives are made of: ``1 - p``, ``1 - p**2``, ``p * (1 - p)``, functions as in the forward."""
     made = {e.tensor for e in desk.spec.equations}
     made |= {tensor_of(n.right) for e in desk.spec.equations for n in e.right.walk() if is_complement(n)}
     applied = forward_functions(desk)
@@ -188,6 +188,7 @@ def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.N
         if name in made:
             yield syntax.Binary("-", number(1), tensor)
             yield syntax.Binary("-", number(1), syntax.Binary("**", tensor, number(2)))
+            yield syntax.Binary("*", tensor, syntax.Binary("-", number(1), tensor))
         yield from (replace(call, arguments=(tensor, *call.arguments[1:])) for call in applied.get(name, ()))
 
 
@@ -203,12 +204,24 @@ def forward_functions(desk: Desk) -> dict[str, list[syntax.Call]]:
         for node in equation.right.walk():
             if isinstance(node, syntax.Call) and node.function in FUNCTIONS and tensor_of(node.arguments[0]):
                 calls = found.setdefault(tensor_of(node.arguments[0]), [])
-                if all(c.function != node.function for c in calls):
-                    calls.append(node)
+                for name in (node.function, *DERIVATIVES.get(node.function, ())):
+                    if all(c.function != name for c in calls):
+                        calls.append(replace(node, function=name))
         if undone := _UNDONE.get(equation.right.op if isinstance(equation.right, syntax.Binder) else ""):
             found.setdefault(equation.tensor, []).append(syntax.Call(undone, (syntax.Name(equation.tensor),)))
     return found
 
+
+DERIVATIVES = {
+    "abs": ("sign",),
+    "sin": ("cos",),
+    "cos": ("sin",),
+    "sinh": ("cosh",),
+    "cosh": ("sinh",),
+    "softplus": ("sigmoid",),
+    "logsigmoid": ("sigmoid",),
+}
+"""Functions whose derivatives are written by other functions of the same argument."""
 
 _UNDONE = {"log_softmax": "exp", "logsumexp": "exp"}
 """Reductions whose derivatives are written by a function of their value."""
@@ -251,9 +264,21 @@ def is_sum(node: syntax.Node) -> bool:
 
 
 def deltas(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
-    """The deltas of two indices at hand."""
+    """The deltas of two indices at hand, and of an index and a class id."""
     if desk.line.indices is None:
         return
-    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
-    for a, b in itertools.combinations([i for i in scope if i != syntax.BATCH], 2):
+    scope = [i for i in (*free_names(desk.line.indices), *binders_above(root, place)) if i != syntax.BATCH]
+    for a, b in itertools.combinations(scope, 2):
         yield syntax.Call("delta", (syntax.Name(a), syntax.Name(b)))
+    for label in class_ids(desk, scope):
+        used = names_in(label)
+        yield from (syntax.Call("delta", (syntax.Name(i), label)) for i in scope if i not in used)
+
+
+def class_ids(desk: Desk, scope: Sequence[str]) -> Iterator[syntax.Node]:
+    """The class ids ``t[n]`` that the indices at hand can read."""
+    for tensor in desk.spec.inputs:
+        if tensor.index is not None and len(tensor.shape) <= 2:
+            for chosen in itertools.permutations(scope, len(tensor.shape)):
+                labels = tuple(map(syntax.Name, chosen))
+                yield syntax.Access(tensor.name, labels) if labels else syntax.Name(tensor.name)

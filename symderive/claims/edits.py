@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import (
-    Family,
-)
+from symderive.claims.edit_tools import Family
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
-from symderive.claims.edits_functions import arguments, functions, recomputed, wrapped
-from symderive.claims.edits_operands import comparisons, hot, indices, operands, positions, rebound, shifted
+from symderive.claims.edits_functions import arguments, functions, recomputed, underived, wrapped
+from symderive.claims.edits_operands import (
+    accesses,
+    comparisons,
+    hot,
+    indices,
+    operands,
+    positions,
+    rebound,
+    shifted,
+)
 from symderive.claims.edits_terms import (
     brackets,
     complements,
     derivatives_added,
+    entries_added,
     factors_added,
     factors_dropped,
+    matrices_added,
     numbers,
     powers,
     signs,
@@ -43,7 +52,8 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, transposes, means, rebound, indices, positions, sums_dropped, sums_added, axes_added, terms_dropped, operands,
-    complements, hot, wrapped, shifted, recomputed, functions, signs, factors_dropped, powers, comparisons, brackets,
-    upstreams, numbers, factors_added, derivatives_added, terms_added, arguments,
+    complements, hot, wrapped, shifted, recomputed, functions, signs, factors_dropped, powers, comparisons, underived,
+    brackets, upstreams, numbers, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
+    arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -9,7 +9,19 @@ from dataclasses import replace
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, at, called, forward_functions, index_names, is_position
-from symderive.claims.trees import Place, binders_above, bound_in, number, places, put, rename, substitute, tensor_of
+from symderive.claims.trees import (
+    Place,
+    binders_above,
+    bound_in,
+    lowered,
+    number,
+    places,
+    product_of,
+    put,
+    rename,
+    substitute,
+    tensor_of,
+)  # fmt: skip
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, NORMALISERS
 
@@ -17,11 +29,44 @@ from symderive.spec.functions import FUNCTIONS, NORMALISERS
 def wrapped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A tensor where a function of it is meant that the forward has: ``z`` for ``exp(z)``."""
     applied = forward_functions(desk)
-    for place, inner in places(node):
-        for call in applied.get(tensor_of(inner), ()):
-            if not is_position(node, place):
+    anywhere = {c.function: c for c in _calls(desk)}
+    tensors = [(p, n) for p, n in places(node) if tensor_of(n) in desk.benches[0].tensors and not is_position(node, p)]
+    for own in (True, False):
+        for place, inner in tensors:
+            calls = applied.get(tensor_of(inner), ())
+            for call in calls if own else [c for c in anywhere.values() if c not in calls]:
                 new = replace(call, arguments=(inner, *call.arguments[1:]))
                 yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
+def _calls(desk: Desk) -> Iterator[syntax.Call]:
+    """The calls of functions in the forward."""
+    for equation in desk.spec.equations:
+        for node in equation.right.walk():
+            if isinstance(node, syntax.Call) and node.function in FUNCTIONS:
+                yield node
+
+
+def underived(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A function where its derivative is meant: ``x**2`` for ``2 * x``, ``log(x)`` for ``1 / x``."""
+    for place, inner in places(node):
+        if not is_position(node, place) and (new := _derivative(inner)) is not None:
+            words = f"{desk.text(inner)} should be its derivative, {desk.text(new)}."
+            yield Edit("factor", put(node, place, new), words)
+
+
+def _derivative(node: syntax.Node) -> syntax.Node | None:
+    """The derivative of a power or a function by its argument."""
+    match node:
+        case syntax.Binary(op="**", left=base, right=power):
+            return product_of([("*", power), ("*", lowered(node))]) if base != number(1) else None
+        case syntax.Call(function="log", arguments=(argument,)):
+            return syntax.Binary("/", number(1), argument)
+        case syntax.Call(function="tanh"):
+            return syntax.Binary("-", number(1), syntax.Binary("**", node, number(2)))
+        case syntax.Call(function="sigmoid"):
+            return syntax.Binary("*", node, syntax.Binary("-", number(1), node))
+    return None
 
 
 def recomputed(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -56,9 +101,7 @@ def _named(desk: Desk, equation: model.Equation, scope: Sequence[str]) -> Iterat
 
 def arguments(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """The argument of a function as the forward has it, or another function of the same argument."""
-    forward = [
-        n for e in desk.spec.equations for n in e.right.walk() if isinstance(n, syntax.Call) and n.function in FUNCTIONS
-    ]
+    forward = list(_calls(desk))
     taken = set(free_names(desk.line.indices or ())) | bound_in(node)
     for place, inner in at(node, syntax.Call):
         assert isinstance(inner, syntax.Call)
@@ -104,6 +147,10 @@ _SWAPS = {
 }
 
 
+_BOUNDING = {"clamp": slice(1), "max": slice(2), "min": slice(2), "where": slice(1, 3)}
+"""What keeps one of its arguments, within bounds or under a condition, and which arguments those are."""
+
+
 def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another function of the same argument, or none."""
     free = free_names(desk.line.indices or ())
@@ -113,6 +160,10 @@ def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 if other in NORMALISERS:
                     words = f"{inner.op} should be {other}."
                     yield Edit("wrong_operand", put(node, place, replace(inner, op=other)), words)
+        elif isinstance(inner, syntax.Call) and inner.function in _BOUNDING:
+            for argument in inner.arguments[_BOUNDING[inner.function]]:
+                words = f"{desk.text(inner)} should be {desk.text(argument)}."
+                yield Edit("wrong_operand", put(node, place, argument), words)
         elif isinstance(inner, syntax.Call) and inner.arguments and inner.function in (*_SWAPS, *FUNCTIONS):
             for new in _other_functions(inner, free, array=desk.line.indices is None):
                 words = f"{desk.text(inner)} should be {desk.text(new)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from symderive.claims.bench import free_names
@@ -11,6 +11,7 @@ from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     Edit,
     alike,
+    class_ids,
     extent,
     is_position,
     spare_letter,
@@ -86,20 +87,22 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in places(node):
         if not place or not isinstance(inner, syntax.Name) or not takes_index(node, place):
             continue
-        for other in [*free, *binders_above(node, place)]:
-            if other not in (inner.id, syntax.BATCH) and not _trivial(node, place, other):
-                words = f"The index {inner.id} in {desk.text(get(node, place[:-1]))} should be {other}."
-                yield Edit("wrong_index", put(node, place, replace(inner, id=other)), words)
+        scope = [i for i in (*free, *binders_above(node, place)) if i != syntax.BATCH]
+        for other in [*map(syntax.Name, scope), *class_ids(desk, scope)]:
+            if other != inner and not _trivial(node, place, other):
+                text = desk.text(get(node, place[:-1]))
+                words = f"The index {inner.id} in {text} should be {desk.text(other)}."
+                yield Edit("wrong_index", put(node, place, other), words)
         above = get(node, place[:-1])
         if isinstance(above, syntax.Access) and extent(desk, above, place[-1][1]) == 1:
             words = f"{desk.text(above)} has one entry along that axis: its index is 0."
             yield Edit("shape", put(node, place, number(0)), words)
 
 
-def _trivial(root: syntax.Node, place: Place, other: str) -> bool:
+def _trivial(root: syntax.Node, place: Place, other: syntax.Node) -> bool:
     """Whether a delta would have two equal indices."""
     above = get(root, place[:-1])
-    return isinstance(above, syntax.Call) and above.function == "delta" and syntax.Name(other) in above.arguments
+    return isinstance(above, syntax.Call) and above.function == "delta" and other in above.arguments
 
 
 def rebound(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -146,7 +149,8 @@ def comparisons(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 new: syntax.Node = replace(inner, ops=(op,))
                 words = f"The condition {desk.text(inner)} should be {desk.text(new)}."
                 yield Edit("wrong_index", put(node, place, new), words)
-        elif isinstance(inner, syntax.Call) and inner.function == "where" and len(inner.arguments) == 3:
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Call) and inner.function == "where" and len(inner.arguments) == 3:
             c, a, b = inner.arguments
             swapped = replace(inner, arguments=(c, b, a))
             yield Edit("wrong_operand", put(node, place, swapped), f"The branches of {desk.text(inner)} are swapped.")
@@ -160,6 +164,43 @@ def positions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for new in _other_positions(inner, desk):
             words = f"The index {desk.text(inner)} should be {desk.text(new)}."
             yield Edit("wrong_index", put(node, place, new), words)
+    for place, access in places(node):
+        if isinstance(access, syntax.Access) and sum(isinstance(i, syntax.Binary) for i in access.indices) > 1:
+            for moved in _together(access):
+                words = f"{desk.text(access)} should be {desk.text(moved)}."
+                yield Edit("wrong_index", put(node, place, moved), words)
+
+
+def _together(access: syntax.Access) -> Iterator[syntax.Access]:
+    """An access with each of its sums of indices changed in the same way: turned round, or moved by 1."""
+    changes: tuple[Callable[[list[tuple[int, syntax.Node]]], list[tuple[int, syntax.Node]]], ...] = (
+        lambda terms: [*terms, (1, number(1))],
+        lambda terms: [*terms, (-1, number(1))],
+        lambda terms: [terms[0], *((-s, t) for s, t in terms[1:])],
+    )
+    for change in changes:
+        moved = (
+            sum_of(change(terms_of(i))) if isinstance(i, syntax.Binary) and i.op in ("+", "-") else i
+            for i in access.indices
+        )
+        yield replace(access, indices=tuple(moved))
+
+
+def accesses(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another tensor in the place of one, with indices of its own: ``A[i, j]`` for ``B[p, q]``."""
+    if desk.line.indices is None:
+        return
+    free = free_names(desk.line.indices)
+    for place, inner in places(node):
+        if not isinstance(inner, syntax.Access) or inner.tensor not in desk.benches[0].tensors:
+            continue
+        scope = [i for i in (*free, *binders_above(node, place)) if i != syntax.BATCH]
+        for other in alike(desk, inner.tensor):
+            for chosen in itertools.permutations(scope, len(inner.indices)):
+                new = syntax.Access(other, tuple(map(syntax.Name, chosen)))
+                if new.indices != inner.indices:
+                    words = f"{desk.text(inner)} should be {desk.text(new)}."
+                    yield Edit("wrong_operand", put(node, place, new), words)
 
 
 def _other_positions(node: syntax.Binary, desk: Desk) -> Iterator[syntax.Node]:

@@ -27,6 +27,7 @@ from symderive.claims.trees import (
     Place,
     factors_of,
     get,
+    lowered,
     negated,
     number,
     places,
@@ -87,6 +88,10 @@ def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 new = inner.left if raised == 1 else replace(inner, right=number(raised))
                 yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
             yield Edit("factor", put(node, place, inner.left), f"{desk.text(inner)} should be {desk.text(inner.left)}.")
+        elif isinstance(inner, syntax.Binary) and inner.op == "**":
+            for by in (1, -1):
+                new = lowered(inner, by)
+                yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
         elif rank(desk, tensor_of(inner)) >= 0 and not is_position(node, place):
             for power in (2, -1):
                 new = syntax.Binary("**", inner, number(power))
@@ -101,13 +106,43 @@ def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in heads(node):
         if isinstance(inner, syntax.Number):
             continue  # 1 for H is another operand, not a factor
-        for factor in [*available(desk, node, place), *deltas(desk, node, place), *numbers]:
+        known = list(available(desk, node, place))
+        squares = [
+            syntax.Binary("**", t, number(2)) for t in known if isinstance(t, syntax.Name) and not rank(desk, t.id)
+        ]
+        for factor in [*known, *deltas(desk, node, place), *numbers, *squares]:
             kind = "missing_upstream" if tensor_of(factor) in given else "factor"
             what = "upstream" if kind == "missing_upstream" else "factor"
             words = f"The {what} {desk.text(factor)} is missing in {desk.text(inner)}."
             yield Edit(kind, put(node, place, syntax.Binary("*", inner, factor)), words)
             words = f"The division of {desk.text(inner)} by {desk.text(factor)} is missing."
             yield Edit(kind, put(node, place, syntax.Binary("/", inner, factor)), words)
+
+
+def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A matrix that is missing in a product: ``K @ r`` for ``r``."""
+    if desk.line.indices is not None:
+        return
+    matrices: list[syntax.Node] = [t for t in available(desk, node, ()) if rank(desk, tensor_of(t)) == 2]
+    matrices = [m for t in matrices for m in (t, syntax.Attribute(t, "T"))]
+    for place, inner in [*heads(node), *_operands(node)]:
+        if isinstance(inner, syntax.Number):
+            continue
+        for matrix in matrices:
+            for new, where in (
+                (syntax.Binary("@", matrix, inner), "in front of"),
+                (syntax.Binary("@", inner, matrix), "behind"),
+            ):
+                words = f"The factor {desk.text(matrix)} is missing {where} {desk.text(inner)}."
+                yield Edit("factor", put(node, place, new), words)
+
+
+def _operands(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
+    """The operands of products that are no numbers."""
+    for place, inner in places(node):
+        above = get(node, place[:-1]) if place else None
+        if isinstance(above, syntax.Binary) and above.op == "*" and not isinstance(inner, syntax.Number):
+            yield place, inner
 
 
 def derivatives_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -160,12 +195,28 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 
 def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A term that is missing: a tensor, or a delta, with indices that are at hand."""
+    """A term that is missing: a tensor, a delta or a number, with indices that are at hand."""
+    known = [number(1), *(syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes))]
     for place, inner in heads(node):
-        for extra in [*deltas(desk, node, place), *available(desk, node, place)]:
+        for extra in [*deltas(desk, node, place), *available(desk, node, place), *known]:
             for op in ("+", "-"):
                 words = f"The term {op} {desk.text(extra)} is missing beside {desk.text(inner)}."
                 yield Edit("missing_term", put(node, place, syntax.Binary(op, inner, extra)), words)
+
+
+def entries_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """The same term at the entry beside it is missing: ``dy[2*i] + dy[2*i + 1]``."""
+    for place, inner in places(node):
+        if not isinstance(inner, syntax.Access):
+            continue
+        for n, by in itertools.product(range(len(inner.indices)), (1, -1)):
+            if isinstance(inner.indices[n], syntax.Batch):
+                continue
+            moved = sum_of([*terms_of(inner.indices[n]), (by, number(1))])
+            term = put(node, place, replace(inner, indices=(*inner.indices[:n], moved, *inner.indices[n + 1 :])))
+            for op in ("+", "-"):
+                words = f"A term is missing: {op} {desk.text(term)}."
+                yield Edit("missing_term", syntax.Binary(op, node, term), words)
 
 
 def upstreams(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -93,6 +93,14 @@ def product_of(factors: Sequence[tuple[str, syntax.Node]]) -> syntax.Node:
     return number(1) if result is None else result
 
 
+def lowered(power: syntax.Binary, by: int = 1) -> syntax.Node:
+    """``x**(p - 1)`` of ``x**p``."""
+    if isinstance(power.right, syntax.Number):
+        value = power.right.value - by
+        return power.left if value == 1 else replace(power, right=number(value))
+    return replace(power, right=syntax.Binary("-" if by > 0 else "+", power.right, number(abs(by))))
+
+
 def number(value: Fraction | int) -> syntax.Node:
     """A number as it is written."""
     value = Fraction(value)
