@@ -1,12 +1,14 @@
 """Rewrites and mutates every catalogue gradient at random, judges each, and prints a table with a row a spec.
 
     python experiments/claims-sweep/run.py --rewritings 20 --mutants 12
+    python experiments/claims-sweep/run.py --rewritings 3 --mutants 1 --random 400
 
 No rewriting may be rejected and no mutant that is not equal may pass: such a fault is printed, and the exit status is
 1. The table has, for each spec, its own claims and how long they take together, the rewritings, the mutants that are
 not equal and those that are, how many diagnoses name a kind of change that made the mutant, and the mean and the worst
 time of a verdict in processor time, where the truth is computed once for all claims of a spec, and the worst time of
-one of a sample of claims that are judged alone. The changes are those of ``tests/claims``.
+one of a sample of claims that are judged alone. The changes are those of ``tests/claims``, the random specs those of
+``tests/fuzz``.
 """
 
 from __future__ import annotations
@@ -77,11 +79,15 @@ def main() -> int:
     parser.add_argument("--rewritings", type=int, default=20, help="of each gradient (default 20)")
     parser.add_argument("--mutants", type=int, default=0, help="of each gradient in each form (default 0)")
     parser.add_argument("--only", action="append", metavar="SPEC", help="a spec of the catalogue; repeatable")
+    parser.add_argument("--random", type=int, metavar="N", help="N random specs in place of the catalogue")
+    parser.add_argument("--start", type=int, default=0, metavar="SEED", help="of the first random spec (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="specs at a time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--misnamed", action="store_true", help="print the mutants whose diagnosis names another kind")
     options = parser.parse_args()
     names = options.only or sorted(p.stem for p in CATALOGUE.glob("*.yaml"))
+    if options.random:
+        names = [f"random {seed}" for seed in range(options.start, options.start + options.random)]
     jobs = [(name, options.rewritings, options.mutants, options.seed) for name in names]
     rows: list[Row] = []
     print(HEAD, flush=True)

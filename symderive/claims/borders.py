@@ -7,7 +7,7 @@ sides, bisection finds two that straddle it closely: a border in the wrong place
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
 from symderive.claims.bench import Bench
 from symderive.claims.lines import ClaimError, names_in
-from symderive.claims.points import Point
+from symderive.claims.points import SIDE, Point
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -26,11 +26,21 @@ if TYPE_CHECKING:
     from symderive.claims.trial import Trial
 
 MOST_BORDERS = 8
+MOST_OTHERS = 4
+"""Points that lend what a border does not depend on."""
+
 STEPS = 36
 """Of a bisection, so that the border of a claim is told from that of the forward at 3 and at 3.00001."""
 
-FACTORS = (Fraction(30), Fraction(1000), Fraction(1, 1000), Fraction(10) ** 6)
+FACTORS = (Fraction(30), Fraction(1000), Fraction(1, 1000), Fraction(10) ** 6, Fraction(10) ** 12)
 """How far to look for a border on one side of which all points lie."""
+
+SIGNS = ((1, 1), (-1, 1), (1, -1))
+"""Of inputs and upstreams there, so that either, and their products, come to the other side."""
+NOTE = "a border of the claim"
+_STEPPED = {"floor": (0, 2), "round": (1, -1)}
+"""Where the steps next to 0 are, in halves."""
+
 _KINKED = ("abs", "sign", "relu", "leaky_relu", "elu")
 
 
@@ -45,25 +55,52 @@ def straddling(trial: Trial) -> Iterator[Point]:
             far = itertools.chain.from_iterable(_afar(trial, p) for p in at_hand[:2])
             ends = _ends([*values[:2], *((p, v) for p in far if (v := _value_afar(trial, border, p)) is not None)])
         if ends is not None:
-            yield from _bisected(trial, border, *ends)
+            others = sorted((p for p in at_hand if p not in ends[:2]), key=lambda p: p.note != SIDE)[:MOST_OTHERS]
+            rest = _apart_from(trial, border)
+            for point in _bisected(trial, border, *ends):
+                yield point
+                yield from (_taken(point, other, rest) for other in others if rest)
 
 
 def _afar(trial: Trial, point: Point) -> Iterator[Point]:
-    """The point with its real inputs at other scales, for borders where random numbers do not come."""
-    for factor in FACTORS:
-        inputs = {
-            i.name: objects(point.inputs[i.name]) * factor
-            for i in trial.spec.inputs
-            if i.is_real
-            and not i.range
-            and not set(i.assume) - {"positive", "nonnegative", "nonzero", "symmetric", "spd"}
-        }
-        yield replace(point, inputs={**point.inputs, **inputs}, note="a border of the claim")
+    """The point with its real inputs and upstreams at other scales, for borders where random numbers do not come."""
+    signed = {"nonzero", "symmetric"}
+    scalable = {"positive", "nonnegative", "spd"} | signed
+    free = [i for i in trial.spec.inputs if i.is_real and not i.range and not set(i.assume) - scalable]
+    for factor, (sign, upper) in itertools.product(FACTORS, SIGNS):
+        factors = {i.name: factor * (sign if set(i.assume) <= signed else 1) for i in free}
+        inputs = {name: objects(point.inputs[name]) * own for name, own in factors.items()}
+        upstreams = {n: objects(a) * factor * upper if np.ndim(a) else a for n, a in point.upstreams.items()}
+        yield replace(point, inputs={**point.inputs, **inputs}, upstreams=upstreams, note=NOTE)
 
 
 def _value_afar(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None:
     """The difference at a point that may be far from all others."""
     return _fresh(trial, border, point) if trial.court.points.smooth(point) else None
+
+
+def _apart_from(trial: Trial, border: syntax.Node) -> set[str]:
+    """The inputs, and the outputs whose upstreams, a border does not depend on; none where that cannot be told."""
+    spec = trial.spec
+    leaves = {i.name: i.name for i in spec.inputs} | {f"d{o}": o for o in spec.outputs}
+    made = {e.tensor: names_in(e.right) for e in spec.equations}
+    made |= {h.name: names_in(h.statement.sides[0]) for h in trial.court.helpers if h.name}
+    waiting, known = list(names_in(border)), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in known:
+            known.add(name)
+            waiting += made.get(name, ())
+    if known & set(trial.court.bench(trial.court.points.main[0]).tensors) - made.keys() - leaves.keys():
+        return set()
+    return {of for name, of in leaves.items() if name not in known}
+
+
+def _taken(point: Point, other: Point, names: set[str]) -> Point:
+    """A point with some inputs and upstreams of another, so that what decides it does not stay on one side."""
+    inputs = {n: other.inputs[n] if n in names else a for n, a in point.inputs.items()}
+    upstreams = {n: other.upstreams[n] if n in names else a for n, a in point.upstreams.items()}
+    return replace(point, inputs=inputs, upstreams=upstreams)
 
 
 def _borders(trial: Trial) -> list[syntax.Node]:
@@ -87,6 +124,10 @@ def _differences(node: syntax.Node) -> Iterator[syntax.Node]:
             yield syntax.Binary("-", a, b)
     elif isinstance(node, syntax.Call) and node.function in _KINKED and node.arguments:
         yield node.arguments[0]
+    elif isinstance(node, syntax.Call) and node.function in _STEPPED and node.arguments:
+        yield from (
+            syntax.Binary("-", node.arguments[0], syntax.Number(Fraction(n, 2))) for n in _STEPPED[node.function]
+        )
     elif isinstance(node, syntax.Call) and node.function in ("max", "min") and len(node.arguments) == 2:
         yield syntax.Binary("-", *node.arguments)
     elif isinstance(node, syntax.Call) and node.function == "clamp" and len(node.arguments) == 3:
@@ -122,8 +163,8 @@ def _ends(values: list[tuple[Point, np.ndarray]]) -> tuple[Point, Point, tuple[i
     """Two points at which some entry has different signs, and that entry."""
     for n, (a, u) in enumerate(values):
         for b, v in values[n + 1 :]:
-            if u.shape == v.shape and (differing := np.argwhere(np.sign(u) * np.sign(v) < 0)).size:
-                return a, b, tuple(int(i) for i in differing[0])
+            if u.shape == v.shape and (differing := np.sign(u) * np.sign(v) < 0).any():
+                return a, b, tuple(int(i) for i in np.unravel_index(np.argmax(differing), u.shape))
     return None
 
 
@@ -154,11 +195,11 @@ def _fresh(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None
 
 def _between(trial: Trial, a: Point, b: Point, part: Fraction) -> Point:
     """The point that divides the way from one to another; what is not just any real number stays that of the first."""
-    fixed = {"one_hot", "binary"}
-    inputs = {
-        i.name: objects(a.inputs[i.name]) * (1 - part) + objects(b.inputs[i.name]) * part
-        for i in trial.spec.inputs
-        if i.is_real and not fixed & set(i.assume)
-    }
-    inputs = {n: np.asarray(v, dtype=object) for n, v in inputs.items()}
-    return replace(a, inputs={**a.inputs, **inputs}, note="a border of the claim")
+    free = [i.name for i in trial.spec.inputs if i.is_real and not {"one_hot", "binary"} & set(i.assume)]
+
+    def divided(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+        return objects(first[name]) * (1 - part) + objects(second[name]) * part
+
+    inputs = {n: divided(a.inputs, b.inputs, n) for n in free}
+    upstreams = {n: divided(a.upstreams, b.upstreams, n) for n in a.upstreams}
+    return replace(a, inputs={**a.inputs, **inputs}, upstreams=upstreams, note=NOTE)

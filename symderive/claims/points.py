@@ -18,6 +18,7 @@ from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.kinks import nearest
 from symderive.check.numbers import Domain
+from symderive.check.objects import objects
 from symderive.claims.lines import NotJudged
 from symderive.claims.world import Sizes, World, random_upstreams
 from symderive.errors import SymderiveError
@@ -50,6 +51,12 @@ class Point:
     upstreams: Mapping[str, np.ndarray]
     note: str = ""
     constants: Mapping[str, Fraction] | None = None
+
+    def __post_init__(self) -> None:
+        """Arithmetic makes plain numbers of arrays without axes; here they are arrays again."""
+        for name in ("inputs", "upstreams"):
+            arrays = {n: a if isinstance(a, np.ndarray) else objects(a) for n, a in getattr(self, name).items()}
+            object.__setattr__(self, name, arrays)
 
     def world(self, spec: model.Spec, base: Domain = EXACT) -> World:
         """Everything true at this point, exactly or in another domain."""

@@ -152,7 +152,7 @@ def _scaled(points: Points) -> Iterator[Point]:
     for name, factor in itertools.product(alone, APART):
         yield _with(first, {name: objects(first.inputs[name]) * factor})
     for factor in (*APART, Fraction(10) ** 25):
-        upstreams = {n: objects(objects(a) * factor) for n, a in first.upstreams.items() if np.ndim(a)}
+        upstreams = {n: objects(a) * factor for n, a in first.upstreams.items() if np.ndim(a)}
         if upstreams:
             yield replace(first, upstreams={**first.upstreams, **upstreams}, note="another scale")
     yield from _tied(points, first)
@@ -168,8 +168,7 @@ def _tied(points: Points, first: Point) -> Iterator[Point]:
 
 
 def _with(point: Point, inputs: Mapping[str, Any]) -> Point:
-    arrays = {n: objects(a) for n, a in inputs.items()}
-    return replace(point, inputs={**point.inputs, **arrays}, note="another scale")
+    return replace(point, inputs={**point.inputs, **inputs}, note="another scale")
 
 
 def _unbounded(tensor: model.Input) -> bool:

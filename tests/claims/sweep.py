@@ -23,6 +23,7 @@ from symderive.spec.claims import parse_lines
 from symderive.spec.format import to_text
 from tests.claims.mutants import mutants, sampled
 from tests.claims.rewritings import rewritten, with_helper
+from tests.fuzz.generate import random_spec
 
 CATALOGUE = Path(__file__).parents[2] / "derivations"
 
@@ -193,9 +194,15 @@ def alone(spec, claims):
     return worst
 
 
+def spec_of(name):
+    """A spec of the catalogue, or the random one of a seed: ``random 17``."""
+    kind, _, seed = name.partition(" ")
+    return specs.loads(random_spec(int(seed)), "random") if kind == "random" else specs.load(CATALOGUE / f"{name}.yaml")
+
+
 def row(name, count, most, seed=0):
     """One spec: its claims, its rewritings, its mutants."""
-    spec = specs.load(CATALOGUE / f"{name}.yaml")
+    spec = spec_of(name)
     out = Row(name)
     started = time.thread_time()
     results = list(Court(spec, spec.claims, spec.text).results())

@@ -55,7 +55,7 @@ WRONG = [
     ("matmul", "dx[i, k] = where(all[a, b](x[a, b] == x[0, 0]), 2, 1) * sum[j](dy[i, j]*w[k, j])"),
     # rounded, periodic
     ("square", "dx[i] = 2*round(1e12*x[i])/1e12*dy[i]"),
-    ("square", "dx[i] = 2*x[i]*round(1e12*dy[i])/1e12"),
+    ("square", "dx[i] = 2*x[i]*((1e12*dy[i])//1)/1e12"),
     ("square", "dx[i] = 2*x[i]*dy[i] + sin(480*pi*x[i])"),
     # sizes
     ("square", "dx[i] = 2*x[i]*dy[i] + i*(i-1)*(i-2)"),
@@ -143,6 +143,14 @@ def no_borders(patch):
     patch.setattr(scouting, "straddling", lambda trial: iter(()))
 
 
+def one_sided_borders(patch):
+    patch.setattr(borders, "SIGNS", ((1, 1),))
+
+
+def borders_in_one_place(patch):
+    patch.setattr(borders, "MOST_OTHERS", 0)
+
+
 def round_numbers(patch):
     patch.setattr(points, "ROUGH", 1600)
 
@@ -183,7 +191,7 @@ def short_borders(patch):
     patch.setattr(borders, "STEPS", 9)
 
 
-FLOOR = "dx[i] = 2*x[i]*dy[i] + floor(abs(x[i])/1000)"
+FLOOR = "dx[i] = 2*x[i]*dy[i] + abs(x[i])//1000"
 SMALL = "dx[i] = dy[i] * where(abs(x[i]) < 1e-12, 0, 2*x[i])"
 DEFECTS = [
     (only_the_first_point, "huber", "de = e"),
@@ -193,8 +201,10 @@ DEFECTS = [
     (no_larger_sizes, "square", "dx[i] = 2*x[i]*dy[i] + i*(i-1)*(i-2)"),
     (no_sizes_beyond, "square", "dx[i] = where(i == 50, 3, 2)*x[i]*dy[i]"),
     (no_borders, "square", "dx[i] = where(abs(x[i] - 1.2345) < 1e-3, 3, 2)*x[i]*dy[i]"),
+    (one_sided_borders, "square", "dx[i] = 2*x[i]*dy[i] + relu((x*dy).sum() - 3e5)"),
+    (borders_in_one_place, "late", "dx[i] = where(x[i] > 3, dy[i], 0)*where(dy[i] < 70, 1, 2)"),
     (short_borders, "late", "dx[i] = where(x[i] > 3.00001, dy[i], 0)"),
-    (round_numbers, "square", "dx[i] = 2*x[i]*round(1e12*dy[i])/1e12"),
+    (round_numbers, "square", "dx[i] = 2*x[i]*((1e12*dy[i])//1)/1e12"),
     (floats_decide, "square", SMALL),
     (few_digits, "sine", "dx[i] = cos(x[i])*dy[i]*(1 + 1e-47)"),
     (coarse_scouts, "square", SMALL),

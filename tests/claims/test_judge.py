@@ -13,6 +13,13 @@ from symderive import spec as specs
 from symderive.claims import judge, judge_text
 
 SPECS = {
+    "scaled": """
+name: scaled
+inputs:
+  s: []
+forward: |
+  y = s**2
+""",
     "softmax": """
 name: softmax
 sizes: {N: 3, C: 4}
@@ -117,6 +124,7 @@ ROWS = [
     ("batch", "dx = dy @ W", "right", None),
     ("relu", "dx = dy * (1 + sign(x)) / 2", "right", None),
     ("relu", "dx = dy * y / x", "right", None),
+    ("scaled", "ds = 2 * s * dy * where(s < 70, 1, 1)", "right", None),
     # the wrong ones
     ("softmax", "D(y[n, i], z[n, j]) = y[n, i] * (1 - y[n, j])", "wrong", "missing_cross_terms"),
     ("softmax", "dz = y * (dy - (dy * y).sum(-1))", "invalid", "shape"),
@@ -250,6 +258,10 @@ def test_the_line_is_that_of_the_file_and_the_text_that_of_the_author():
     spec = specs.loads(SPECS["softmax"] + "claims: |\n  dz = y * (\n    dy - (dy*y).sum(-1, keepdim=True))\n")
     (result,) = judge(spec)
     assert (result.line, result.text) == (9, "dz = y * ( dy - (dy*y).sum(-1, keepdim=True))")
+
+
+def test_a_border_that_a_scalar_draws():
+    assert one("scaled", "ds = 2 * s * dy * where(s < 70, 1, 2)").verdict == "wrong"
 
 
 def test_a_rare_side_of_a_kink_is_visited():
