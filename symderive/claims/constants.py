@@ -70,9 +70,11 @@ def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
             return court, court.few[0]
     if not values:
         return None
-    varied = replace(point, constants={**spec.constants, **values})
-    chooser = type(trial.court.points)(replace(spec, constants=varied.constants or {}))
-    return (trial.court, varied) if chooser.smooth(varied) else None
+    for chosen in zip(*(_others(spec.constants[n]) for n in values), strict=True):
+        varied = replace(point, constants={**spec.constants, **dict(zip(values, chosen, strict=True))})
+        if type(trial.court.points)(replace(spec, constants=varied.constants or {})).smooth(varied):
+            return trial.court, varied
+    return None
 
 
 def only_for_constant(trial: Trial) -> Ruling | None:

@@ -28,6 +28,7 @@ class Derived:
         self.spec = spec
         self._given = getattr(derivation, "core", derivation)
         self._jacobians: dict[str, syntax.Statement | None] = {}
+        self._intermediate: dict[str, Derived] = {}
 
     @cached_property
     def derivation(self) -> Derivation | None:
@@ -81,6 +82,19 @@ class Derived:
         except Exception:  # as above
             return {}
         return {t: form for t, form in forms.items() if form is not None}
+
+    def of(self, name: str) -> Derived:
+        """Where the formula of a gradient is looked up: one of an intermediate may need a derivation of its own."""
+        tensor = name.removeprefix("d")
+        own = next((e for e in self.spec.equations if e.tensor == tensor), None)
+        if name in self.statements or own is None or name not in gradient_names(self.spec):
+            return self
+        if name not in self._intermediate:
+            equations = tuple(e for e in self.spec.equations if e is not own)
+            given = model.Input(tensor, self.spec.shapes[tensor])
+            spec = replace(self.spec, inputs=(*self.spec.inputs, given), equations=equations, wrt=(tensor,), calls=())
+            self._intermediate[name] = Derived(spec)
+        return self._intermediate[name]
 
     def jacobian(self, line: Line) -> syntax.Statement | None:
         """The formula of a left side ``D(y[i], x[k])``; None where there is none."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from symderive.claims import derived, edits, fit, forwards, mistakes, paths, residual, values
+from symderive.claims import derived, diagonals, edits, fit, forwards, mistakes, paths, residual, values
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
@@ -37,8 +37,9 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     values.whole_factor,
     values.transposed,
     values.reshaped,
-    values.without_cross_terms,
+    diagonals.without_cross_terms,
     values.summed,
+    diagonals.without_deltas,
     values.summed_out,
     values.other_gradient,
     forwards.flipped_argument,
@@ -52,7 +53,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     forwards.by_a_function,
     forwards.unnamed_derivative,
     fit.several_changes,
-    values.off_diagonal,
+    diagonals.off_diagonal,
     mistakes.truth_with_mistake,
     inlined,
     forwards.unnamed_gradient,

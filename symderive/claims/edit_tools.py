@@ -23,7 +23,7 @@ from symderive.claims.trees import (
 )
 from symderive.claims.world import gradient_names
 from symderive.record import record
-from symderive.spec import syntax
+from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, STRUCTURAL
 
 
@@ -256,6 +256,15 @@ def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.No
             if batched:
                 labels.insert(0, syntax.Batch())
             yield syntax.Access(name, tuple(labels)) if labels else syntax.Name(name)
+
+
+BOUNDING = {"clamp": slice(1), "max": slice(2), "min": slice(2), "where": slice(1, 3)}
+"""What keeps one of its arguments, within bounds or under a condition, and which arguments those are."""
+
+
+def counts(spec: model.Spec, node: syntax.Node) -> bool:
+    """Whether an expression is made of sizes, constants and numbers: ``N - 1``."""
+    return names_in(node) <= {*spec.sizes, *spec.constants}
 
 
 def is_sum(node: syntax.Node) -> bool:

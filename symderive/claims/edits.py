@@ -5,7 +5,7 @@ from __future__ import annotations
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Family
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
-from symderive.claims.edits_functions import arguments, functions, recomputed, underived, wrapped
+from symderive.claims.edits_functions import arguments, functions, recomputed, underived, wrapped, wrapped_as_others
 from symderive.claims.edits_operands import (
     accesses,
     comparisons,
@@ -54,6 +54,6 @@ FAMILIES: tuple[Family, ...] = (
     dims, transposes, means, rebound, indices, positions, sums_dropped, sums_added, axes_added, terms_dropped, operands,
     complements, hot, wrapped, shifted, recomputed, functions, signs, factors_dropped, powers, comparisons, underived,
     brackets, upstreams, numbers, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
-    arguments, accesses,
+    wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

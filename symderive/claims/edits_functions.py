@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
-from symderive.claims.edit_tools import Edit, at, called, forward_functions, index_names, is_position
+from symderive.claims.edit_tools import BOUNDING, Edit, at, called, forward_functions, index_names, is_position
 from symderive.claims.trees import (
     Place,
     binders_above,
@@ -29,12 +29,19 @@ from symderive.spec.functions import FUNCTIONS, NORMALISERS
 def wrapped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A tensor where a function of it is meant that the forward has: ``z`` for ``exp(z)``."""
     applied = forward_functions(desk)
-    anywhere = {c.function: c for c in _calls(desk)}
-    tensors = [(p, n) for p, n in places(node) if tensor_of(n) in desk.benches[0].tensors and not is_position(node, p)]
-    for own in (True, False):
-        for place, inner in tensors:
-            calls = applied.get(tensor_of(inner), ())
-            for call in calls if own else [c for c in anywhere.values() if c not in calls]:
+    for place, inner in places(node):
+        for call in applied.get(tensor_of(inner), ()):
+            if not is_position(node, place):
+                new = replace(call, arguments=(inner, *call.arguments[1:]))
+                yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
+def wrapped_as_others(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A tensor where a function of it is meant that the forward has of another: ``y`` for ``abs(y)``."""
+    applied = {c.function: c for c in _calls(desk)}
+    for place, inner in places(node):
+        if tensor_of(inner) in desk.benches[0].tensors and not is_position(node, place):
+            for call in applied.values():
                 new = replace(call, arguments=(inner, *call.arguments[1:]))
                 yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
 
@@ -147,10 +154,6 @@ _SWAPS = {
 }
 
 
-_BOUNDING = {"clamp": slice(1), "max": slice(2), "min": slice(2), "where": slice(1, 3)}
-"""What keeps one of its arguments, within bounds or under a condition, and which arguments those are."""
-
-
 def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another function of the same argument, or none."""
     free = free_names(desk.line.indices or ())
@@ -160,8 +163,8 @@ def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 if other in NORMALISERS:
                     words = f"{inner.op} should be {other}."
                     yield Edit("wrong_operand", put(node, place, replace(inner, op=other)), words)
-        elif isinstance(inner, syntax.Call) and inner.function in _BOUNDING:
-            for argument in inner.arguments[_BOUNDING[inner.function]]:
+        elif isinstance(inner, syntax.Call) and inner.function in BOUNDING:
+            for argument in inner.arguments[BOUNDING[inner.function]]:
                 words = f"{desk.text(inner)} should be {desk.text(argument)}."
                 yield Edit("wrong_operand", put(node, place, argument), words)
         elif isinstance(inner, syntax.Call) and inner.arguments and inner.function in (*_SWAPS, *FUNCTIONS):

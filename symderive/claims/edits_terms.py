@@ -14,6 +14,7 @@ from symderive.claims.edit_tools import (
     at,
     available,
     composites,
+    counts,
     deltas,
     heads,
     is_axis,
@@ -23,6 +24,7 @@ from symderive.claims.edit_tools import (
     products,
     rank,
 )
+from symderive.claims.lines import names_in
 from symderive.claims.trees import (
     Place,
     factors_of,
@@ -123,6 +125,7 @@ def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A matrix that is missing in a product: ``K @ r`` for ``r``."""
     if desk.line.indices is not None:
         return
+    given = {f"d{n}" for n in desk.spec.outputs}
     matrices: list[syntax.Node] = [t for t in available(desk, node, ()) if rank(desk, tensor_of(t)) == 2]
     matrices = [m for t in matrices for m in (t, syntax.Attribute(t, "T"))]
     for place, inner in [*heads(node), *_operands(node)]:
@@ -133,8 +136,10 @@ def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 (syntax.Binary("@", matrix, inner), "in front of"),
                 (syntax.Binary("@", inner, matrix), "behind"),
             ):
-                words = f"The factor {desk.text(matrix)} is missing {where} {desk.text(inner)}."
-                yield Edit("factor", put(node, place, new), words)
+                upstream = bool(names_in(matrix) & given)
+                kind, what = ("missing_upstream", "upstream") if upstream else ("factor", "factor")
+                words = f"The {what} {desk.text(matrix)} is missing {where} {desk.text(inner)}."
+                yield Edit(kind, put(node, place, new), words)
 
 
 def _operands(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
@@ -189,9 +194,12 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 rest = [t for m, t in enumerate(terms) if m != n]
                 if len(rest) == 1 and rest[0][1] == number(1):
                     continue  # 1 - p is a factor as a whole
-                yield Edit(
-                    "extra_term", put(node, place, sum_of(rest)), f"There is a term too many: {desk.text(term)}."
-                )
+                new = sum_of(rest)
+                if counts(desk.spec, inner):
+                    words = f"{desk.text(inner)} should be {desk.text(new)}."
+                    yield Edit("factor", put(node, place, new), words)
+                    continue
+                yield Edit("extra_term", put(node, place, new), f"There is a term too many: {desk.text(term)}.")
 
 
 def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -12,6 +12,7 @@ from symderive.check.floats import FLOAT
 from symderive.claims.bench import Bench
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
+from symderive.claims.edit_tools import BOUNDING
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.trees import Place, binders_above, negated, places, put, tensor_of
 from symderive.claims.world import World
@@ -257,9 +258,9 @@ def _readings(desk: Desk, equation: model.Equation) -> Iterator[tuple[Place, syn
             square = syntax.Binary("**", node.left, syntax.Number(_TWO))
             if square != node:
                 yield place, square, f"the forward has {text}, and here it is read as {desk.text(square)}"
-        elif isinstance(node, syntax.Call) and node.function == "where":
-            for branch in node.arguments[1:]:
-                yield place, branch, f"the forward has {text}, and here only {desk.text(branch)} is seen"
+        elif isinstance(node, syntax.Call) and node.function in BOUNDING:
+            for kept in node.arguments[BOUNDING[node.function]]:
+                yield place, kept, f"the forward has {text}, and here only {desk.text(kept)} is seen"
         elif isinstance(node, syntax.Call) and node.function in FUNCTIONS:
             argument = node.arguments[0]
             yield place, argument, f"the forward has {text}, and here it is read as {desk.text(argument)}"

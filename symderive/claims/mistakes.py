@@ -10,6 +10,7 @@ import numpy as np
 
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
+from symderive.claims.edit_tools import counts
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line
 from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of, terms_of
@@ -55,7 +56,9 @@ def _formula(desk: Desk) -> tuple[syntax.Statement, Line] | None:
     if desk.line.role == "jacobian":
         statement = desk.court.derived.jacobian(desk.line)
         return None if statement is None else (statement, desk.line)
-    statement = desk.court.derived.statements.get(desk.line.name) if desk.line.role == "gradient" else None
+    if desk.line.role != "gradient":
+        return None
+    statement = desk.court.derived.of(desk.line.name).statements.get(desk.line.name)
     if statement is None:
         return None
     left = statement.left
@@ -124,7 +127,10 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
         terms = terms_of(inner)
         for n, (_, term) in enumerate(terms):
             rest = [t for m, t in enumerate(terms) if m != n]
-            if not _is_one(rest):
+            if counts(desk.spec, inner):
+                words = f"{to_text(sum_of(rest))} should be {to_text(inner)}."
+                yield "factor", put(right, place, sum_of(rest)), words
+            elif not _is_one(rest):
                 words = f"A term is missing: {to_text(inner)} has {to_text(term)}, too."
                 yield "missing_term", put(right, place, sum_of(rest)), words
 

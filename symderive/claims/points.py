@@ -281,8 +281,7 @@ class Points:
         own = first.sizes
         options = [*self.plan[1:2], *self.plan[:1], *itertools.islice(self.chooser.different, 60)]
         fitting = [s for s in options if all(s[n] != own[n] for n in self.chooser.names)] or [own]
-        names = self.chooser.names  # and another product, which tells 1 / (N * J) from a number
-        fitting.sort(key=lambda s: math.prod(s[n] for n in names) == math.prod(own[n] for n in names))  # type: ignore[misc]
+        fitting.sort(key=lambda sizes: _alike([Fraction(sizes[n], own[n]) for n in self.chooser.names]))  # type: ignore[arg-type]
         second = dict(fitting[(2 * attempt) % len(fitting)])
         if syntax.BATCH in own:
             second[syntax.BATCH] = (3,) * len(own[syntax.BATCH])  # type: ignore[arg-type]
@@ -359,6 +358,14 @@ class Points:
     def _at_sizes(self, sizes: Sizes) -> Mapping[str, np.ndarray] | None:
         """Inputs that were drawn at these sizes before."""
         return next((p.inputs for p in self.main if p.sizes == sizes), None)
+
+
+def _alike(ratios: list[Fraction]) -> int:
+    """How many factors made of sizes change alike from one point to another: ``1 / J`` and ``N / 6``, say."""
+    singles = [r**p for r in ratios for p in (1, -1)]
+    pairs = [a**p * b**q for a, b in itertools.combinations(ratios, 2) for p, q in itertools.product((1, -1), repeat=2)]
+    factors = [Fraction(1), *singles, *pairs]
+    return len(factors) - len(set(factors))
 
 
 _ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd", "one_hot", "binary"}

@@ -101,6 +101,10 @@ def _powers(names: Sequence[str]) -> Iterator[Powers]:
     for name in names:
         for other in (2, -2, _HALF, -_HALF):
             yield ((name, other),)
+    for a, b in itertools.permutations(names, 2):
+        for p, q in ((2, 1), (2, -1), (-2, 1), (-2, -1), (2, 2), (-2, -2)):
+            if abs(q) == 1 or a < b:
+                yield ((a, p), (b, q))
 
 
 def _product(powers: Powers, known: Mapping[str, float]) -> float:

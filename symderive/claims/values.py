@@ -9,11 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edits_axes import means
-from symderive.claims.lines import ClaimError
+from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.trees import axis, factors_of, method, negated, number, rename, times
 from symderive.claims.world import gradient_names
@@ -73,7 +72,7 @@ def _before(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
     """The factor in front of a product, without brackets: ``2 * X.T @ r``."""
     if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@") and isinstance(factor, _ATOMS):
         return replace(node, left=_before(factor, node.left))
-    return times(factor, node)
+    return factor if node == number(1) else times(factor, node)
 
 
 _ATOMS = (syntax.Number, syntax.Name, syntax.Call)
@@ -111,7 +110,7 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int 
         if power == -1:
             sentence = f"A mean over {name} entries is taken, but {where} sum{s}: divide by {name}."
             return "mean_vs_sum", sentence
-        if power == 1:
+        if power == 1 and _averages(desk, names):
             sentence = f"{_upper(where)} take{s} a mean over {name} entries where a sum is meant: multiply by {name}."
             return "mean_vs_sum", sentence
     inverse = Ratio(1 / ratio.number, tuple((n, -p) for n, p in ratio.powers))
@@ -121,6 +120,16 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int 
     sign = " and the sign is wrong" if ratio.number < 0 else ""
     place = "" if where == "the claim" else f" in {where}"
     return "factor", f"The factor {text.removeprefix('-')} is missing{place}{sign}."
+
+
+def _averages(desk: Desk, names: Collection[str]) -> bool:
+    """Whether a claim takes a mean, or divides by one of these sizes."""
+    nodes = [desk.node, *(h.statement.sides[0] for h in desk.court.helpers if h.name in names_in(desk.node))]
+    return any(_takes(n, "mean") or any(_divides(inner, names) for inner in n.walk()) for n in nodes)
+
+
+def _divides(node: syntax.Node, names: Collection[str]) -> bool:
+    return isinstance(node, syntax.Binary) and node.op == "/" and bool(names_in(node.right) & set(names))
 
 
 def _upper(text: str) -> str:
@@ -303,66 +312,6 @@ def of_ones(desk: Desk) -> Finding | None:
     if desk.condition is None or desk.condition.kind != "ones" or desk.condition.weak:
         return None
     return Finding("missing_upstream", f"The upstream {desk.condition.about} is missing.")
-
-
-def without_cross_terms(desk: Desk) -> Finding | None:
-    """The claim takes each entry of an intermediate to depend on its own entry of the tensor only."""
-    if desk.line.role != "gradient" or desk.claimed is None:
-        return None
-    x = desk.line.tensor
-    shape = desk.spec.shapes[x]
-    for y in desk.spec.shapes:
-        if y == x or not shape or desk.spec.shapes[y] != shape or y in {i.name for i in desk.spec.inputs}:
-            continue
-        if _entry_by_entry(desk, y):
-            continue
-        if desk.fits_truth(lambda bench, y=y: _diagonal(bench, y, x)):  # type: ignore[misc]
-            sentence = (
-                f"Only the diagonal of the Jacobian of {y} is taken: an entry of {y} depends on other entries of {x},"
-                " too, and their cross terms are missing."
-            )
-            return Finding("missing_cross_terms", sentence)
-    return None
-
-
-def _entry_by_entry(desk: Desk, y: str) -> bool:
-    """Whether the diagonal is all that there is: each entry of ``y`` depends on its own entry only."""
-    world = desk.benches[0].world
-    for at in np.ndindex(*world.values[y].shape):
-        row = world.plain(world.of_entry(y, at, desk.line.tensor)).astype(float)
-        row[at] = 0
-        if row.any():
-            return False
-    return True
-
-
-def off_diagonal(desk: Desk) -> Finding | None:
-    """Of a Jacobian or a Hessian: the claim holds on a diagonal only."""
-    if desk.line.role != "jacobian" or desk.line.indices is None or desk.claimed is None:
-        return None
-    if desk.condition is not None and not desk.condition.weak:
-        return None  # the condition says more
-    free = free_names(desk.line.indices)
-    for a, b in itertools.combinations(range(len(free)), 2):
-        if all(_on_diagonal(c, t, a, b) for c, t in zip(desk.claimed, desk.truths, strict=True)):
-            sentence = f"It holds only where {free[a]} = {free[b]}: the entries off that diagonal are others."
-            return Finding("missing_cross_terms", sentence)
-    return None
-
-
-def _on_diagonal(claimed: np.ndarray, true: np.ndarray, a: int, b: int) -> bool:
-    if claimed.shape != true.shape or claimed.ndim <= b or claimed.shape[a] != claimed.shape[b]:
-        return False
-    return close_floats(np.diagonal(claimed, 0, a, b), np.diagonal(true, 0, a, b))
-
-
-def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:
-    world = bench.world
-    upstream = world.gradient(y)
-    result = np.empty(upstream.shape, dtype=object)
-    for at in np.ndindex(*upstream.shape):
-        result[at] = world.base.mul(upstream[at], world.of_entry(y, at, x)[at])
-    return result
 
 
 def _nearest_first(desk: Desk) -> list[str]:
