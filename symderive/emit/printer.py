@@ -214,8 +214,10 @@ class Printer:
 
     def stretched(self, node: p.Map) -> p.Map:
         """A map without the views of its arguments that broadcasting makes by itself."""
-        for number, arg in enumerate(node.args):
-            value = p.constant(arg)
+        constants = [p.constant(arg) for arg in node.args]
+        if node.function in FUNCTIONS and None not in constants:
+            return node  # a kernel takes an array
+        for number, (arg, value) in enumerate(zip(node.args, constants, strict=True)):
             if value is not None:
                 inner: p.Node = p.Scalar(value)
             elif isinstance(arg, p.BroadcastTo) or (isinstance(arg, p.Expand) and _is_leading(arg)):

@@ -9,6 +9,7 @@ from sympy import Expr, Max, Min, Mod, S, floor
 
 from symderive.lower import plan, shapes
 from symderive.lower.plan import Node, Scalar
+from symderive.spec.functions import FUNCTIONS
 
 _FOLD: dict[str, Callable[..., Expr]] = {
     "add": lambda a, b: a + b,
@@ -77,6 +78,8 @@ class Graph:
                 return args[1]
         if function == "neg" and isinstance(args[0], plan.Map) and args[0].function == "neg":
             return args[0].args[0]
+        if function in FUNCTIONS and all(isinstance(a, Scalar) for a in args):  # kernels take arrays
+            args = (self.full((), args[0].value), *args[1:])  # type: ignore[attr-defined]
         return self.intern(plan.Map(function, self._fitting(function, args)))
 
     def _fitting(self, function: str, args: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sympy
 from sympy import Add, Expr, Mul, S
 
-from symderive.algebra.nodes import Apply
+from symderive.algebra.nodes import Access, Apply, Index
 
 
 def stable(e: Expr, memo: dict[Expr, Expr] | None = None) -> Expr:
     """The same value in a form that neither overflows nor cancels where the value is finite."""
     memo = {} if memo is None else memo
-    if not e.args or not e.has(sympy.exp, sympy.log, sympy.erf, Apply):
-        return e
+    if not e.args or not e.has(sympy.exp, sympy.log, sympy.erf, Apply) or not e.has(Access, Index):
+        return e  # a number is computed once, in double precision
     if (known := memo.get(e)) is None:
         args = [stable(a, memo) if isinstance(a, Expr) else a for a in e.args]
         changed = any(a is not b for a, b in zip(args, e.args, strict=True))
