@@ -20,6 +20,10 @@ MOST_BITS = 100_000
 """Of an exact power; a longer one is a number of as many digits as the others."""
 
 
+MOST_KNOWN = 4000
+"""Values of a function that are kept."""
+
+
 def _bits(a: Value) -> int:
     """How long a rational is; 0 for 0, 1 and -1, whose powers stay as short."""
     return 0 if a in (0, 1, -1) else max(a.numerator.bit_length(), a.denominator.bit_length())
@@ -214,8 +218,18 @@ class Exact(Domain):
         """``mpmath``'s function, NaN outside its real range, exact where a table says so."""
         function = getattr(self.context, name)
         low, high, borders, exact = _MP_RANGE[name]
+        known: dict[Fraction | int, Value] = {}  # a claim asks for the same numbers again and again
 
         def call(a: Value) -> Value:
+            if not _is_rational(a):
+                return compute(a)
+            if a not in known:
+                if len(known) >= MOST_KNOWN:
+                    known.clear()
+                known[a] = compute(a)
+            return known[a]
+
+        def compute(a: Value) -> Value:
             if _is_rational(a) and a in exact:
                 return exact[a]
             if self.is_nan(a) or a < low or a > high:

@@ -12,7 +12,7 @@ import numpy as np
 
 from symderive.check.grid_math import Value
 from symderive.check.grid_numbers import FloatNumbers, Unsupported
-from symderive.check.grid_positions import index_of, integers
+from symderive.check.grid_positions import index_of
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
@@ -40,9 +40,16 @@ def _with_condition(grid: Grid, node: syntax.Binder) -> syntax.Binder:
         case syntax.Binder(
             op="sum", condition=None,
             body=syntax.Call(function="where", arguments=(condition, a, syntax.Number(value=0))),
-        ) if not grid.parameters and integers(grid, condition) is not None:  # fmt: skip
+        ) if not grid.parameters and _on_indices(grid, condition):  # fmt: skip
             return replace(node, condition=condition, body=a)
     return node
+
+
+def _on_indices(grid: Grid, condition: syntax.Node) -> bool:
+    """Whether a condition is about indices and numbers only."""
+    names = {n.id for n in condition.walk() if isinstance(n, syntax.Name)}
+    reads = any(isinstance(n, syntax.Access | syntax.Binder) for n in condition.walk())
+    return not reads and names <= {*grid.index, *grid.scalars}
 
 
 def _axes(grid: Grid, node: syntax.Binder) -> list[int]:

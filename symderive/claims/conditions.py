@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symderive.check import sample
+from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
 from symderive.check.oracle import extent_of, shape_of
 from symderive.claims.compare import finite, same
 from symderive.claims.lines import ClaimError
+from symderive.claims.points import FAR, Point
 from symderive.claims.points import Condition as Change
-from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.world import Sizes
 from symderive.record import record
@@ -60,7 +61,7 @@ class Condition:
             start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes)
             made = points.under(sizes, self.applied, start) if points.chooser.valid(sizes) else None  # type: ignore[arg-type]
             if made is not None:
-                yield made
+                yield replace(made, note=failed.note)
 
     def applied(self, draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
         """Make it hold."""
@@ -103,12 +104,11 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     told = 0
     values: set[bool] = set()
     varied = False
-    points = list(condition.points(trial, failed))
-    doubtful = 0  # far out, floats cancel where the numbers are equal: only most of the points together turn it down
-    for point in points:
-        doubtful += not promising(trial, point, keep=True)
-        if 2 * doubtful > len(points):
-            return False
+    points: list[Point] = []
+    for point in condition.points(trial, failed):
+        points.append(point)
+        if point.note != FAR and not promising(trial, point, keep=True):
+            return False  # far out, where floats cancel, only exact numbers turn it down
     for point in points:
         if condition.kind == "binary":
             values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
@@ -255,7 +255,28 @@ def _rarely_wrong(trial: Trial) -> bool:
 
 def find_condition(trial: Trial, failed: Point) -> Condition | None:
     """The first condition under which a claim is right that is wrong at a point."""
+    if _is_multiple(trial):
+        return None
     return next((c for c in candidates(trial) if holds(trial, c, failed)), None)
+
+
+def _is_multiple(trial: Trial) -> bool:
+    """Whether a claim is the truth times one number at all points, of whatever sizes: no condition makes it right."""
+    ratio: Any = None
+    outcomes = [trial.at(p) for p in trial.court.points.main]
+    for sides in (o.sides for o in outcomes):
+        if sides is None:
+            return False
+        for claimed, true in zip(sides.claimed.flat, sides.true.flat, strict=True):
+            if not finite(true):
+                continue
+            if not finite(claimed) or (true == 0) != (claimed == 0):
+                return False
+            if true != 0:
+                ratio = EXACT.div(claimed, true) if ratio is None else ratio
+                if not same(claimed, EXACT.mul(ratio, true)):
+                    return False
+    return ratio is not None
 
 
 def find_size(trial: Trial) -> Condition | None:

@@ -32,6 +32,7 @@ ROUGH = 99_991
 """A prime, the denominator of numbers that are not round."""
 
 SIDE = "a side of a kink"
+FAR = "another scale"
 TOO_MUCH_WORK = 60_000
 MOST_CHOICES = 1000
 """Of sizes."""
@@ -294,7 +295,7 @@ class Points:
         grid = sample.numbers_of(self.spec)
         draws = [sample.Draw(self.rng, True, scale) for scale in (3.0, 10.0, 0.1, 3.0, 10.0, 1.0)]
         draws += [sample.Draw(self.rng, True, grid=grid) for _ in range(4)]
-        found = [self.complete(sizes, sample.draw_inputs(self.spec, sizes, d), "another scale") for d in draws]
+        found = [self.complete(sizes, sample.draw_inputs(self.spec, sizes, d), FAR) for d in draws]
         return [p for p in [*found, *self.zeros()] if self.smooth(p)]
 
     def zeros(self) -> Iterator[Point]:
@@ -350,7 +351,7 @@ class Points:
             inputs = dict(known or sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=4))
             upstreams = dict(random_upstreams(self.spec, sizes, draw.entries))
             condition(draw, inputs, upstreams)
-            point = Point(sizes, inputs, upstreams)
+            point = Point(sizes, inputs, upstreams, "" if scale == 1 else FAR)
             if self.smooth(point):
                 return point
         return None

@@ -7,6 +7,7 @@ question: ``(5 - N) / 6`` is ``1 / N`` where N is 2 or 3. One with branches may 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symderive.check.objects import objects
-from symderive.claims.points import SIDE, Point, Points
+from symderive.check.oracle import shape_of
+from symderive.claims.points import FAR, SIDE, Point, Points
+from symderive.claims.trees import tensor_of
+from symderive.claims.world import is_jacobian
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, MATRIX
 
@@ -28,6 +32,9 @@ MOST_WORK = 20_000
 
 MOST_COMPARED = 200
 """The largest number compared with an index or a size that sizes are chosen to reach past."""
+
+MOST_DERIVATIVES = 60
+"""Entries that ``D(y[i], x[k])`` differentiates there."""
 
 MOST_BEYOND = 12
 """Points at such sizes."""
@@ -74,10 +81,21 @@ def smooth(trial: Trial) -> bool:
 
 def reaching(trial: Trial) -> Iterator[Point]:
     """Points at which to look, if only in floats."""
-    yield from _kept(trial.court, "sizes", _larger)
-    yield from beyond(trial)
+    for point in itertools.chain(_kept(trial.court, "sizes", _larger), beyond(trial)):
+        if _derivatives(trial, point) <= MOST_DERIVATIVES:
+            yield point
     if not smooth(trial):
         yield from _kept(trial.court, "scales", _scaled)
+
+
+def _derivatives(trial: Trial, point: Point) -> int:
+    """How many entries a side, with the helpers so far, differentiates at a point: each takes a sweep of its own."""
+    sides = [trial.node, *(s for h in trial.court.helpers for s in h.statement.sides[:1])]
+    names = {
+        tensor_of(n.arguments[0]) for s in sides for n in s.walk() if isinstance(n, syntax.Call) and is_jacobian(n)
+    }
+    shapes = {n: trial.spec.shapes.get(n) or trial.spec.shapes.get(n.removeprefix("d"), ()) for n in names}
+    return sum(math.prod(shape_of(s, point.sizes)) for s in shapes.values())
 
 
 def _kept(court: Court, key: str, make: Any) -> list[Point]:
@@ -154,7 +172,7 @@ def _scaled(points: Points) -> Iterator[Point]:
     for factor in (*APART, Fraction(10) ** 25):
         upstreams = {n: objects(a) * factor for n, a in first.upstreams.items() if np.ndim(a)}
         if upstreams:
-            yield replace(first, upstreams={**first.upstreams, **upstreams}, note="another scale")
+            yield replace(first, upstreams={**first.upstreams, **upstreams}, note=FAR)
     yield from _tied(points, first)
 
 
@@ -168,7 +186,7 @@ def _tied(points: Points, first: Point) -> Iterator[Point]:
 
 
 def _with(point: Point, inputs: Mapping[str, Any]) -> Point:
-    return replace(point, inputs={**point.inputs, **inputs}, note="another scale")
+    return replace(point, inputs={**point.inputs, **inputs}, note=FAR)
 
 
 def _unbounded(tensor: model.Input) -> bool:

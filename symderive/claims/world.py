@@ -24,7 +24,8 @@ JACOBIAN = "D:"
 def gradient_names(spec: model.Spec) -> dict[str, str]:
     """What ``d<name>`` and ``d<name>_total`` stand for: the tensor. A tensor of the forward of that name goes first."""
     tensors = spec.shapes
-    real = [n for n in tensors if n not in {i.name for i in spec.inputs if not i.is_real}]
+    integers = {i.name for i in spec.inputs if not i.is_real}
+    real = [n for n in tensors if n not in integers]
     names = {f"d{n}": n for n in real} | {f"d{n}_total": n for n in real}
     return {name: tensor for name, tensor in names.items() if name not in tensors}
 
@@ -88,9 +89,8 @@ class World:
         seed[at] = 1
         return self.record.sweep({numerator: seed})(denominator)
 
-    def named(self, name: str) -> np.ndarray:
-        """The tensor ``d<name>``, or ``d<name>_total``: of an output, the upstream or what has accumulated."""
-        tensor = gradient_names(self.spec)[name]
+    def named(self, name: str, tensor: str) -> np.ndarray:
+        """The gradient of a tensor by its name, ``d<name>`` or ``d<name>_total``: the upstream, or what accumulated."""
         if tensor in self.spec.outputs and name == f"d{tensor}":
             return objects(self.upstreams[tensor])
         return self.gradient(tensor)
@@ -102,7 +102,7 @@ class World:
     @cached_property
     def known(self) -> dict[str, np.ndarray]:
         """Everything that a claim may name: tensors and true gradients."""
-        return {name: self.named(name) for name in gradient_names(self.spec)} | self.values
+        return {name: self.named(name, tensor) for name, tensor in gradient_names(self.spec).items()} | self.values
 
     @cached_property
     def twin(self) -> World:

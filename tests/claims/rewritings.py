@@ -417,10 +417,11 @@ def condition_as_where(spec, statement, node, rng):
 
 
 def mean_as_sum(spec, statement, node, rng):
-    """A mean is a sum divided by how many there are."""
+    """A mean is a sum divided by how many there are: a sum of ones, in which the index still runs over an axis."""
 
     def change(n):
-        return syntax.Binary("/", replace(n, op="sum"), replace(n, op="sum", body=number(1)))
+        one = syntax.Binary("+", number(1), syntax.Binary("*", number(0), n.body))
+        return syntax.Binary("/", replace(n, op="sum"), replace(n, op="sum", body=one))
 
     return _at_random(node, rng, syntax.Binder, lambda n: n.op == "mean", change)
 
