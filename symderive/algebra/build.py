@@ -7,7 +7,7 @@ is the reduction's neutral element.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import singledispatch
 
 import sympy
@@ -49,19 +49,22 @@ _NEUTRAL = {
 class Scope:
     """What the names of one equation stand for."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917
         self,
         names: Mapping[str, Expr],
         ranges: Mapping[str, Expr],
         numbers: Mapping[str, int],
         shapes: Mapping[str, model.Shape],
         location: Callable[[Span], Location] = lambda span: Location("", span),
+        whole: Collection[str] = (),
     ) -> None:
+        """``whole`` names the tensors of integers and truth values."""
         self.location = location
         self.names = names
         self.ranges = ranges
         self.numbers = numbers
         self.shapes = shapes
+        self.whole = whole
 
     def error(self, message: str, node: syntax.Node) -> SpecError:
         """The error about a part of the equation."""
@@ -107,9 +110,32 @@ def built_equation(equation: model.Equation, spec: model.Spec) -> Equation:
     names |= {name: constant_symbol(name, value) for name, value in constants.items()}
     names |= {"pi": sympy.pi, "inf": oo}
     numbers = {name: int(value) for name, value in constants.items() if value.is_integer}
-    scope = Scope(names, equation.ranges, numbers, spec.shapes, spec.location)
+    scope = Scope(names, equation.ranges, numbers, spec.shapes, spec.location, _whole(spec))
     indices = tuple(scope.index(i) for i in equation.indices)
     return Equation(equation.tensor, indices, build(equation.right, scope))
+
+
+def _whole(spec: model.Spec) -> set[str]:
+    """The tensors of integers and truth values: inputs that say so, and what is made of them and of indices alone."""
+    found = {i.name for i in spec.inputs if not i.is_real}
+    for equation in spec.equations:
+        if _is_whole(equation.right, found | {*equation.ranges, *spec.sizes}):
+            found.add(equation.tensor)
+    return found
+
+
+def _is_whole(node: syntax.Node, known: Collection[str]) -> bool:
+    if isinstance(node, syntax.Binder):
+        return node.op in ("argmax", "argmin", "any", "all")
+    if isinstance(node, syntax.Access | syntax.Name):
+        return (node.tensor if isinstance(node, syntax.Access) else node.id) in known
+    if isinstance(node, syntax.Binary):
+        return node.op in ("+", "-", "*", "//", "%") and all(_is_whole(n, known) for n in (node.left, node.right))
+    if isinstance(node, syntax.Unary):
+        return _is_whole(node.operand, known)
+    if isinstance(node, syntax.Number):
+        return node.value.denominator == 1
+    return isinstance(node, syntax.Compare | syntax.Logical | syntax.Not)
 
 
 @singledispatch
@@ -186,8 +212,25 @@ def _compare(node: syntax.Compare, scope: Scope, position: bool = False) -> Expr
     operands = [build(o, scope, True) for o in node.operands]
     if not position and not all(o.is_integer for o in operands):
         operands = [build(o, scope, False) for o in node.operands]  # else of indices, where constants are numbers
-    links = [_COMPARE[op](a, b) for op, a, b in zip(node.ops, operands, operands[1:], strict=False)]
+    links = [_link(op, a, b, scope) for op, a, b in zip(node.ops, operands, operands[1:], strict=False)]
     return nodes.And(*links)
+
+
+def _link(op: str, a: Expr, b: Expr, scope: Scope) -> Expr:
+    """``a op b``. A real number that equals an index is none of the index's values before it has been compared with
+    them all: it does not pick one, as an integer tensor would, so no Kronecker delta is made of it."""
+    read = {access.tensor for access in a.atoms(nodes.Access) | b.atoms(nodes.Access)}
+    if op in ("==", "!=") and not read <= scope.whole and (_counts(a) or _counts(b)):
+        equal = nodes.And(nodes.Le(a, b), nodes.Le(b, a))
+        return equal if op == "==" else nodes.Not(equal)
+    return _COMPARE[op](a, b)
+
+
+def _counts(expression: Expr) -> bool:
+    """Whether an index stands in it as a number."""
+    if isinstance(expression, nodes.Access | nodes.Binder):
+        return False
+    return isinstance(expression, Index) or any(_counts(a) for a in expression.args if isinstance(a, Expr))
 
 
 @build.register

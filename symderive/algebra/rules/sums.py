@@ -65,8 +65,9 @@ def _sum_of_group(inside: list[Expr], indices: tuple[Index, ...]) -> Expr:
     absent = tuple(i for i in indices if not depends(body, [i]))
     present = tuple(i for i in indices if i not in absent)
     scale = Mul(*outside, *pulled, *(i.extent for i in absent))
-    if isinstance(body, Where) and body.args[2] is S.Zero and not depends(body.args[0], present):
-        return Where(body.args[0], scale * _sum_of_term(body.args[1], present), S.Zero)
+    if isinstance(body, Where) and not depends(body.args[0], present):
+        condition, *branches = body.args
+        return Where(condition, *(scale * _sum_of_term(b, present) for b in branches))
     return scale * Sum.over(body, present)
 
 
@@ -84,15 +85,19 @@ def _contract_where(term: Expr, indices: tuple[Index, ...]) -> tuple[Expr, tuple
     for factor in factors(term):
         if isinstance(factor, Where) and factor.args[2] is S.Zero:
             conjuncts = factor.args[0].args if isinstance(factor.args[0], And) else (factor.args[0],)
-            deltas = [c for c in conjuncts if isinstance(c, Eq) and all(a.is_integer for a in c.args)]
+            deltas = [c for c in conjuncts if isinstance(c, Eq)]
             if not any(free_indices(d) & set(indices) for d in deltas):
                 continue
             rest = And(*(c for c in conjuncts if c not in deltas))
             others = Mul(*(f for f in factors(term) if f is not factor))
             new, left = contract(Mul(*deltas, Where(rest, factor.args[1], S.Zero), others), indices)
-            if left != indices and not any(isinstance(f, Eq) for f in factors(new)):
+            if left != indices and _number_of_deltas(new) <= _number_of_deltas(others):
                 return new, left
     return term, indices
+
+
+def _number_of_deltas(term: Expr) -> int:
+    return sum(isinstance(f, Eq) for f in factors(term))
 
 
 def _out_of_where(body: Expr, indices: tuple[Index, ...]) -> tuple[Expr, list[Expr]]:
