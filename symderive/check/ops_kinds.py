@@ -97,6 +97,7 @@ def opcheck(op: EmittedOp, point: Point) -> None:
 def compiles(op: EmittedOp, point: Point) -> None:
     """``torch.compile`` with dynamic shapes and without a graph break, at two sizes, and ``torch.export``."""
     ops_tracing.compiled(op, point.inputs, point.other, point.wrt)
+    ops_tracing.transformed(op, point.inputs, point.wrt)
     ops_tracing.exported(op, point.inputs, point.wrt)
 
 

@@ -6,7 +6,10 @@ torch raises, where something is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -15,7 +18,7 @@ from torch._inductor.exc import InductorError
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_leaves
 
-from symderive.check.ops_behaviour import Tensors, leaves, require, same
+from symderive.check.ops_behaviour import Tensors, leaves, require, same, scalar
 from symderive.check.ops_emitted import EmittedOp
 
 WAYS: tuple[tuple[dict[str, Any], ...], ...] = (
@@ -71,6 +74,34 @@ class _Module(torch.nn.Module):
     def forward(self, *inputs: Tensor) -> Any:
         """The function's result."""
         return self.function(*inputs)
+
+
+def transformed(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+    """``torch.compile`` of a transform of ``torch.func``: the gradient is the derived one, in a graph or outside."""
+    loss = scalar(op)
+
+    def differentiated(*given: Tensor) -> Any:
+        return torch.func.grad(loss, wrt)(*given)
+
+    torch._dynamo.reset()
+    parameters = tuple(torch.nn.Parameter(x) if n in wrt[1:] else x for n, x in enumerate(inputs))
+    with importable(op.function):
+        found = torch.compile(differentiated, backend="eager", fullgraph=True)(*parameters)
+    same("torch.func.grad, compiled", found, differentiated(*inputs))
+
+
+@contextmanager
+def importable(function: Callable[..., Any]) -> Iterator[None]:
+    """Lets torch.compile import the function's module, which it does where another module calls the function."""
+    names = function.__globals__
+    module = ModuleType(names["__name__"])
+    module.__dict__.update(names)
+    added = sys.modules.setdefault(module.__name__, module) is module
+    try:
+        yield
+    finally:
+        if added:
+            del sys.modules[module.__name__]
 
 
 def exported(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:

@@ -14,7 +14,7 @@ from symderive.emit.autograd_backward import BackwardFunction
 from symderive.emit.autograd_forward import ForwardFunction
 from symderive.emit.autograd_kernels import STEP, assignment, docstring, head, target
 from symderive.emit.autograd_op import KernelSet, class_name, function_name
-from symderive.emit.autograd_parts import CAST, NESTED, WITHOUT_AUTOCAST, precision, verification
+from symderive.emit.autograd_parts import CAST, COMPILED, NESTED, WITHOUT_AUTOCAST, precision, verification
 from symderive.emit.module import AMBIGUOUS, cleaned, import_lines, names_line, needed, signature
 from symderive.emit.numbers import rational
 from symderive.emit.statements import WIDTH, wrapped
@@ -55,10 +55,7 @@ class AutogradModule:
 
     def result(self) -> list[str]:
         """The lines that give the outputs."""
-        return [
-            f"function = {self.cls}Reverse if torch.compiler.is_compiling() else {self.cls}",
-            *self.call("function.apply"),
-        ]
+        return ["if _is_compiled():", *(STEP + x for x in self.call(f"{self.cls}Reverse.apply")), *self.call("_apply")]
 
     def verified(self) -> tuple[str, ...]:
         """More lines of the module's test of itself."""
@@ -154,7 +151,8 @@ class AutogradModule:
 
     def helpers(self) -> list[str]:
         """Functions that say how autograd and autocast are met."""
-        return [WITHOUT_AUTOCAST, NESTED.format(name=self.name), *([CAST[self.precision]] if self.casts else [])]
+        told = [text.format(name=self.name, cls=self.cls) for text in (NESTED, COMPILED)]
+        return [WITHOUT_AUTOCAST, *told, *([CAST[self.precision]] if self.casts else [])]
 
     @property
     def casts(self) -> bool:

@@ -14,13 +14,18 @@ from symderive.spec import model
 from symderive.spec.sizes import BATCH_SIZE
 
 WITHOUT_AUTOCAST = '''\
+def _autocasts(device: str) -> bool:
+    """Whether autocast is on; some devices have none, as meta."""
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
 def _without_autocast(method: Callable[..., Any]) -> Callable[..., Any]:
     """Runs a method outside autocast: its tensors have the dtype that they should have already."""
 
     @functools.wraps(method)
     def run(*args: Any) -> Any:
         device = next((a.device.type for a in args if isinstance(a, Tensor)), "cpu")
-        if not torch.is_autocast_enabled(device):
+        if not _autocasts(device):
             return method(*args)
         with torch.autocast(device, enabled=False):
             return method(*args)
@@ -38,7 +43,41 @@ def _refuse_forward_over_forward() -> None:
             "take torch.func.hessian (forward over reverse) or jacrev over jacfwd instead"
         )'''
 
-GUARD = '''\
+COMPILED = '''\
+def _apply(*inputs: Tensor) -> Any:
+    """``{cls}``, for all but compiled code."""
+    return {cls}.apply(*inputs)
+
+
+def _inside_transform() -> bool:
+    """Whether a transform of torch.func is at work.
+
+    Then a compiled graph takes ``_apply`` as a whole: taken apart, the Function loses its backward.
+    """
+    if torch._C._functorch.maybe_current_level() is None:
+        return False
+    torch._dynamo.allow_in_graph(_apply)
+    return True
+
+
+# as torch.compiler.assume_constant_result says it, whose import takes seconds
+_inside_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _is_compiled() -> bool:
+    """Whether torch.compile or torch.export traces this call, not inside of a transform."""
+    return torch.compiler.is_compiling() and not _inside_transform()'''
+"""How a Function is applied in compiled code."""
+
+ALONE = """\
+_other = torch._library.custom_ops.OPDEFS.get("{address}")
+if _other is not None and _other._init_fn.__module__ != __name__:
+    raise RuntimeError(
+        f"{address} is registered by the module {{_other._init_fn.__module__}}, "
+        "and would be overwritten: emit one of the two with another --namespace"
+    )"""
+
+_GUARD = '''\
 _autograd = torch._library.autograd.make_autograd_impl(_op._opoverload, _op)
 
 
@@ -48,25 +87,33 @@ def _without_forward_mode(keyset: Any, *inputs: Tensor) -> Any:
     if forward_ad._is_fwd_grad_enabled() and any(
         forward_ad.unpack_dual(x).tangent is not None for x in inputs
     ):
-        raise RuntimeError(
-            "{address} has no forward mode: "
-            "call the function {name} instead"
-        )
+{refusal}
     return _autograd(keyset, *inputs)
 
 
 _library = torch.library.Library("{namespace}", "FRAGMENT")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch says that this overrides a kernel: it should
-    _library.impl(
-        "{op}", _without_forward_mode, "Autograd", with_keyset=True, allow_override=True
-    )'''
+{override}'''
+
+
+def guard(namespace: str, op: str, name: str) -> str:
+    """The lines that have an op without forward mode say so; ``name`` is the function that has one."""
+    message = f'"{namespace}::{op} has no forward mode: call the function {name} instead"'
+    refusal = assignment("", "raise RuntimeError", [message], 8)
+    arguments = [f'"{op}"', "_without_forward_mode", '"Autograd"', "with_keyset=True", "allow_override=True"]
+    lines = {
+        "refusal": "\n".join(STEP * 2 + line for line in refusal),
+        "override": "\n".join(STEP + line for line in assignment("", "_library.impl", arguments, 4)),
+    }
+    return _GUARD.format(namespace=namespace, **lines)
+
 
 _CAST = '''\
 def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors, under autocast {what}."""
     device = tensors[0].device.type
-    if not torch.is_autocast_enabled(device):
+    if not _autocasts(device):
         return tensors
 {lines}'''
 

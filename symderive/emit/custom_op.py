@@ -12,7 +12,7 @@ from symderive.algebra.second_order import differentiable
 from symderive.emit.autograd import AutogradModule
 from symderive.emit.autograd_class import tupled
 from symderive.emit.autograd_kernels import STEP, assignment, docstring, head
-from symderive.emit.autograd_parts import GUARD, REGISTERED
+from symderive.emit.autograd_parts import ALONE, REGISTERED, guard
 from symderive.spec import model
 from symderive.spec.sizes import BATCH_SIZE
 from symderive.wording import listed
@@ -31,7 +31,8 @@ class CustomOpModule(AutogradModule):
 
     def operators(self) -> list[str]:
         """The op, the Function that calls it, and what is registered."""
-        return [self.operator(), self.classes.whole(self.forward_lines()), self.registrations()]
+        alone = ALONE.format(address=self.address)
+        return [alone, self.operator(), self.classes.whole(self.forward_lines()), self.registrations()]
 
     def remark(self) -> str:
         """How long PyTorch remembers the op's backward."""
@@ -94,8 +95,8 @@ class CustomOpModule(AutogradModule):
             *(STEP + line for line in self._batch_rule(several)),
         ]
         auto = f"_op.register_autograd({self.cls}.backward, setup_context={self.cls}.setup_context)"
-        guard = GUARD.format(address=self.address, namespace=self.namespace, op=self.spec.name, name=self.name)
-        return "\n\n\n".join(["\n".join(fake), "\n".join(batch), f"{auto}\n{guard}"])
+        end = guard(self.namespace, self.spec.name, self.name)
+        return "\n\n\n".join(["\n".join(fake), "\n".join(batch), f"{auto}\n{end}"])
 
     def _batch_rule(self, several: bool) -> list[str]:
         """The lines of the op's rule for ``vmap``: one more batch axis where every input has them, else a loop."""
@@ -121,7 +122,7 @@ class CustomOpModule(AutogradModule):
     def result(self) -> list[str]:
         """The lines that give the outputs."""
         compiled = (STEP + line for line in self.call("_op"))
-        return ["if torch.compiler.is_compiling():", *compiled, *self.call(f"{self.cls}.apply")]
+        return ["if _is_compiled():", *compiled, *self.call("_apply")]
 
     def verified(self) -> tuple[str, ...]:
         """More lines of the module's test of itself."""

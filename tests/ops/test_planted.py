@@ -19,6 +19,8 @@ from symderive.emit.custom_op import custom_op_module
 
 torch.manual_seed(0)
 COUNT = count()
+OUTSIDE = "if torch._C._functorch.maybe_current_level() is None:"
+"""How an op knows that no transform of torch.func is at work."""
 
 
 def module(name: str, *edits: tuple[str, str]) -> dict:
@@ -262,7 +264,7 @@ def test_an_op_that_gives_its_strided_input_back_fails_opcheck():
 
 @pytest.mark.slow
 def test_a_function_with_a_forward_mode_fails_compile():
-    op = softmax_with(("function = SoftmaxReverse if torch.compiler.is_compiling() else Softmax", "function = Softmax"))
+    op = softmax_with(("return SoftmaxReverse.apply(z)", "return Softmax.apply(z)"))
     assert "jvp" in rejected("compile", op, softmax_point())
 
 
@@ -280,6 +282,15 @@ def test_an_op_for_one_size_only_fails_compile():
         return torch.softmax(z, -1)
 
     assert "off by" in rejected("compile", EmittedOp("autograd", one_size), softmax_point())
+
+
+def test_a_gradient_that_a_graph_of_torch_func_loses_fails_compile():
+    """torch.compile differentiates a Function's forward there, and knows nothing of its backward."""
+    inputs = (torch.randn(2, 3, dtype=torch.float64),)
+    sound, lost = (module("straight_through", *edits) for edits in ((), ((OUTSIDE, "if True:"),)))
+    ops_tracing.transformed(EmittedOp("autograd", sound["straight_through"]), inputs, (0,))
+    with pytest.raises(ops_behaviour.WrongError, match=r"torch.func.grad, compiled: off by"):
+        ops_tracing.transformed(EmittedOp("autograd", lost["straight_through"]), inputs, (0,))
 
 
 @pytest.mark.slow

@@ -1,0 +1,72 @@
+"""Emitted modules among others in one program: names that clash, devices without autocast, threads."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+
+import pytest
+import torch
+
+from symderive.api import loads
+from symderive.emit.autograd import autograd_module
+from symderive.emit.custom_op import custom_op_module
+
+SPEC = """
+name: scaled
+sizes: {N: 3}
+inputs: {x: [N]}
+forward: |
+  r = sqrt(sum[n](x[n]**2))
+  y[n] = FACTOR * x[n] / r
+"""
+
+
+def loaded(name: str, namespace: str, factor: int = 2) -> ModuleType:
+    """A module of this name, as an import would make it."""
+    found = ModuleType(name)
+    exec(custom_op_module(loads(SPEC.replace("FACTOR", str(factor)), "scaled"), namespace), found.__dict__)
+    return found
+
+
+def test_an_op_that_another_module_has_registered_is_not_overwritten():
+    first = loaded("first", "clash")
+    with pytest.raises(RuntimeError, match=r"clash::scaled is registered by the module first.* --namespace"):
+        loaded("second", "clash", 3)
+    other = loaded("second", "clash2", 3)
+    x = torch.tensor([3.0, 4.0])
+    assert torch.allclose(first.scaled(x), torch.tensor([1.2, 1.6]))
+    assert torch.allclose(other.scaled(x), torch.tensor([1.8, 2.4]))
+
+
+def test_a_module_can_be_loaded_again():
+    loaded("again", "reload")
+    x = torch.tensor([3.0, 4.0], requires_grad=True)
+    loaded("again", "reload", 5).scaled(x).sum().backward()
+    assert torch.allclose(x.grad, torch.tensor([0.16, -0.12]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_device_without_autocast_is_none_the_less_a_device(dtype):
+    x = torch.zeros(3, device="meta", dtype=dtype, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        loaded("meta", "meta").scaled(x).sum().backward()
+    assert (x.grad.shape, x.grad.dtype, x.grad.device.type) == ((3,), dtype, "meta")
+
+
+def test_an_op_is_pickled_copied_and_called_in_threads(monkeypatch):
+    module = ModuleType("threads")
+    monkeypatch.setitem(sys.modules, "threads", module)
+    exec(autograd_module(loads(SPEC.replace("FACTOR", "2"), "scaled")), module.__dict__)
+    f = pickle.loads(pickle.dumps(module.scaled))
+    assert copy.deepcopy(module.scaled) is f
+    xs = [torch.arange(1.0, 4.0).add(n).requires_grad_() for n in range(8)]
+
+    def gradient(x: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(f(x).prod(), x)[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(map(torch.equal, pool.map(gradient, xs), map(gradient, xs)))
