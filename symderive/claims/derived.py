@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from symderive.claims.desk import Desk
 from symderive.claims.inline import written_out
 from symderive.claims.lines import Line, names_in
-from symderive.claims.trees import tensor_of
-from symderive.claims.world import gradient_names
+from symderive.claims.trees import in_letters, rename, sum_of, tensor_of, terms_of, times
+from symderive.claims.world import gradient_names, sole_scalar
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
@@ -59,7 +59,7 @@ class Derived:
         except SymderiveError:
             return {}
         found |= {g.tensor: g.index for g in self.derivation.gradients.values()}
-        unnamed = {n: _helper(s) for n, s in found.items() if n not in self.nameable}
+        unnamed = {n: as_helper(s) for n, s in found.items() if n not in self.nameable}
         return {n: _without(s, unnamed) for n, s in found.items() if n in self.nameable}
 
     @cached_property
@@ -87,7 +87,7 @@ class Derived:
         """Where the formula of a gradient is looked up: one of an intermediate may need a derivation of its own."""
         tensor = name.removeprefix("d")
         own = next((e for e in self.spec.equations if e.tensor == tensor), None)
-        if name in self.statements or own is None or name not in gradient_names(self.spec):
+        if name in self.statements or own is None or tensor in self.spec.outputs or name in self.spec.shapes:
             return self
         if name not in self._intermediate:
             equations = tuple(e for e in self.spec.equations if e is not own)
@@ -95,6 +95,63 @@ class Derived:
             spec = replace(self.spec, inputs=(*self.spec.inputs, given), equations=equations, wrt=(tensor,), calls=())
             self._intermediate[name] = Derived(spec)
         return self._intermediate[name]
+
+    def stated(self, line: Line) -> syntax.Statement | None:
+        """The formula of what a line claims, in index form and the letters of the line."""
+        if line.role == "jacobian":
+            return self.jacobian(line)
+        found = self.of(line.name).statements.get(line.name) if line.role == "gradient" else None
+        return found if found is None or line.indices is None else self._in_letters(found, line)
+
+    def step(self, line: Line) -> syntax.Statement | None:
+        """The gradient as one step of the chain rule, from those of the tensors that read it; None where it has none.
+
+        It is a sum over the equations that read the tensor, each derived by itself.
+        """
+        readers = [e for e in self.spec.equations if line.tensor in names_in(e.right)]
+        if not readers or any(r.tensor in self.spec.outputs for r in readers[:-1]):
+            return None
+        parts = [self._through(line.tensor, reader) for reader in readers]
+        if any(p is None for p in parts):
+            return None
+        left = parts[0].left  # type: ignore[union-attr]
+        letters = [i.id for i in getattr(left, "indices", ()) if isinstance(i, syntax.Name)]
+        rights = [relabelled(p, letters, self.known).right for p in parts]  # type: ignore[arg-type]
+        right = sum_of([t for r in rights for t in terms_of(r)])
+        statement = syntax.Statement(left, (right,))
+        return statement if line.indices is None else self._in_letters(statement, line)
+
+    def _through(self, tensor: str, reader: model.Equation) -> syntax.Statement | None:
+        """What flows to a tensor through one equation that reads it, by the gradient of what the equation defines."""
+        own = {i.name: i for i in self.spec.inputs}
+        read = [n for n in self.spec.shapes if n in names_in(reader.right)]
+        inputs = tuple(own.get(n) or model.Input(n, self.spec.shapes[n]) for n in read)
+        spec = replace(
+            self.spec, inputs=inputs, equations=(reader,), outputs=(reader.tensor,), wrt=(tensor,), calls=(),
+        )  # fmt: skip
+        found = Derived(spec).statements.get(f"d{tensor}")
+        if found is None:
+            return None
+        if self.spec.shapes[reader.tensor] or (sole_scalar(self.spec) and reader.tensor in self.spec.outputs):
+            return found
+        upstream = syntax.Name(f"d{reader.tensor}")
+        return replace(found, sides=(times(upstream, found.right),))
+
+    def _in_letters(self, statement: syntax.Statement, line: Line) -> syntax.Statement:
+        """A formula in the letters of a claim, where they are different ones that may stand there."""
+        new = [i.id for i in line.indices or () if isinstance(i, syntax.Name)]
+        shape = self.spec.shapes[line.tensor]
+        if len(new) != len(shape) or len(set(new)) != len(new):
+            return statement
+        ranges = self.spec.letters
+        if any(ranges.get(n, extent) != extent for n, extent in zip(new, shape, strict=True)):
+            return statement
+        return relabelled(statement, new, self.known)
+
+    @cached_property
+    def known(self) -> set[str]:
+        """The names that no index can have."""
+        return {*self.nameable, *self.spec.sizes, *self.spec.constants}
 
     def jacobian(self, line: Line) -> syntax.Statement | None:
         """The formula of a left side ``D(y[i], x[k])``; None where there is none."""
@@ -112,8 +169,9 @@ class Derived:
         except Exception:  # as above
             return None
 
-    def formula(self, name: str, *, array: bool) -> str | None:
-        """The right formula of a gradient, in array form where that is wanted and there is one."""
+    def formula(self, line: Line) -> str | None:
+        """The right formula of a gradient in the style of a line: in array form or in its letters, where possible."""
+        name, array = line.name, line.indices is None
         statement = self.statements.get(name)
         other = "" if statement is None else tensor_of(statement.right)
         if statement is not None and other in self.statements and other != name:  # dy[i] = de[i]: say what de is
@@ -124,10 +182,21 @@ class Derived:
                     return re.sub(rf"^{other}\b", name, self.arrays[other], flags=re.MULTILINE)
         if array and name in self.arrays:
             return self.arrays[name]
-        return None if statement is None else to_text(statement)
+        return None if statement is None else to_text(statement if array else self._in_letters(statement, line))
 
 
-def _helper(statement: syntax.Statement) -> Line:
+def relabelled(statement: syntax.Statement, new: Sequence[str], known: Collection[str]) -> syntax.Statement:
+    """A statement with other letters on its left side, where those it has are letters, too."""
+    left = statement.left
+    old = [i.id for i in left.indices if isinstance(i, syntax.Name)] if isinstance(left, syntax.Access) else []
+    if len(old) != len(new):
+        return statement
+    names = dict(zip(old, new, strict=True))
+    return replace(statement, left=rename(left, names), sides=(in_letters(statement.right, names, known),))
+
+
+def as_helper(statement: syntax.Statement) -> Line:
+    """A formula as a helper of claims."""
     left = statement.left
     indices = left.indices if isinstance(left, syntax.Access) else None
     return Line(statement, to_text(statement), "helper", tensor_of(left), indices)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from symderive.claims import derived, diagonals, edits, fit, forwards, mistakes, paths, residual, values
+from symderive.claims import derived, diagonals, edits, expansion, fit, forwards, mistakes, paths, residual, values
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
@@ -46,14 +46,16 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     fit.term_by_term,
     mistakes.missing_terms,
     mistakes.missing_factors,
+    expansion.lacking,
     paths.missing_terms,
     residual.missing_multiple,
+    diagonals.off_diagonal,
     edits.single_edits,
     values.summed_away,
     forwards.by_a_function,
     forwards.unnamed_derivative,
     fit.several_changes,
-    diagonals.off_diagonal,
+    expansion.several_mistakes,
     mistakes.truth_with_mistake,
     inlined,
     forwards.unnamed_gradient,

@@ -14,7 +14,7 @@ from symderive.claims.trees import product_of
 
 
 def without_deltas(desk: Desk) -> Finding | None:
-    """The claim has no delta though it is 0 but for the entries where two indices, or an index and a class id, agree."""
+    """The claim has no delta, though only entries where two indices, or an index and a class id, agree are not 0."""
     if desk.line.indices is None or desk.claimed is None:
         return None
     known = list(deltas(desk, desk.node, ()))

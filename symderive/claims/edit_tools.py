@@ -17,8 +17,10 @@ from symderive.claims.trees import (
     binders_above,
     bound_in,
     get,
+    lowered,
     number,
     places,
+    product_of,
     tensor_of,
 )
 from symderive.claims.world import gradient_names
@@ -183,6 +185,9 @@ def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.N
     made = {e.tensor for e in desk.spec.equations}
     made |= {tensor_of(n.right) for e in desk.spec.equations for n in e.right.walk() if is_complement(n)}
     applied = forward_functions(desk)
+    for call in dict.fromkeys(n for n in root.walk() if isinstance(n, syntax.Call)):
+        if (slope := derivative(call)) is not None:
+            yield slope
     for tensor in available(desk, root, place):
         name = tensor_of(tensor)
         if name in made:
@@ -190,6 +195,20 @@ def composites(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.N
             yield syntax.Binary("-", number(1), syntax.Binary("**", tensor, number(2)))
             yield syntax.Binary("*", tensor, syntax.Binary("-", number(1), tensor))
         yield from (replace(call, arguments=(tensor, *call.arguments[1:])) for call in applied.get(name, ()))
+
+
+def derivative(node: syntax.Node) -> syntax.Node | None:
+    """The derivative of a power or a function by its argument."""
+    match node:
+        case syntax.Binary(op="**", left=base, right=power):
+            return product_of([("*", power), ("*", lowered(node))]) if base != number(1) else None
+        case syntax.Call(function="log", arguments=(argument,)):
+            return syntax.Binary("/", number(1), argument)
+        case syntax.Call(function="tanh"):
+            return syntax.Binary("-", number(1), syntax.Binary("**", node, number(2)))
+        case syntax.Call(function="sigmoid"):
+            return syntax.Binary("*", node, syntax.Binary("-", number(1), node))
+    return None
 
 
 def is_complement(node: syntax.Node) -> TypeGuard[syntax.Binary]:

@@ -135,6 +135,11 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                     arguments = (*inner.arguments[:position], changed, *inner.arguments[position + 1 :])
                     new = replace(inner, arguments=arguments)
                     yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} runs over the wrong axis.")
+        if isinstance(inner, syntax.Method) and not inner.arguments:
+            for other, keep in itertools.product((0, 1, -1), (False, True)):
+                new = method(inner.value, inner.name, axis(other), keepdim=keep)
+                words = f"{desk.text(inner)} runs over all axes, and should be {desk.text(new)}."
+                yield Edit("wrong_index", put(node, place, new), words)
     toggled = node
     count = 0
     for place, inner in at(node, syntax.Method):

@@ -8,15 +8,22 @@ from dataclasses import replace
 
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
-from symderive.claims.edit_tools import BOUNDING, Edit, at, called, forward_functions, index_names, is_position
+from symderive.claims.edit_tools import (
+    BOUNDING,
+    Edit,
+    at,
+    called,
+    derivative,
+    forward_functions,
+    index_names,
+    is_position,
+)
 from symderive.claims.trees import (
     Place,
     binders_above,
     bound_in,
-    lowered,
     number,
     places,
-    product_of,
     put,
     rename,
     substitute,
@@ -57,23 +64,9 @@ def _calls(desk: Desk) -> Iterator[syntax.Call]:
 def underived(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A function where its derivative is meant: ``x**2`` for ``2 * x``, ``log(x)`` for ``1 / x``."""
     for place, inner in places(node):
-        if not is_position(node, place) and (new := _derivative(inner)) is not None:
+        if not is_position(node, place) and (new := derivative(inner)) is not None:
             words = f"{desk.text(inner)} should be its derivative, {desk.text(new)}."
             yield Edit("factor", put(node, place, new), words)
-
-
-def _derivative(node: syntax.Node) -> syntax.Node | None:
-    """The derivative of a power or a function by its argument."""
-    match node:
-        case syntax.Binary(op="**", left=base, right=power):
-            return product_of([("*", power), ("*", lowered(node))]) if base != number(1) else None
-        case syntax.Call(function="log", arguments=(argument,)):
-            return syntax.Binary("/", number(1), argument)
-        case syntax.Call(function="tanh"):
-            return syntax.Binary("-", number(1), syntax.Binary("**", node, number(2)))
-        case syntax.Call(function="sigmoid"):
-            return syntax.Binary("*", node, syntax.Binary("-", number(1), node))
-    return None
 
 
 def recomputed(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -153,6 +153,8 @@ def _operands(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
 def derivatives_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """An inner derivative that is missing: ``1 - p``, ``exp(z)``."""
     for place, inner in heads(node):
+        if isinstance(inner, syntax.Number):
+            continue
         for factor in composites(desk, node, place):
             words = f"The factor {desk.text(factor)} is missing in {desk.text(inner)}."
             yield Edit("factor", put(node, place, syntax.Binary("*", inner, factor)), words)
@@ -271,10 +273,11 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             yield Edit("factor", put(node, place, syntax.Name(name)), f"{desk.text(inner)} should be {name}.")
     for place, inner in at(node, syntax.Name):
         if tensor_of(inner) in known and not is_position(node, place):
-            for name in known:
-                if name != tensor_of(inner):
-                    new = syntax.Name(name)
-                    yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {name}.")
+            others: list[syntax.Node] = [syntax.Name(name) for name in known if name != tensor_of(inner)]
+            if tensor_of(inner) in desk.sizes:
+                others += [syntax.Binary(op, inner, number(1)) for op in ("-", "+")]
+            for new in others:
+                yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
 
 
 def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -112,7 +112,7 @@ def _fit(
     solutions = []
     for bench in desk.ratio_benches:
         systems = _systems(desk, bench, node, place, terms)
-        solution = _solve(*systems) if systems else None
+        solution = solve(*systems) if systems else None
         if solution is None:
             break
         solutions.append(solution)
@@ -167,7 +167,7 @@ def _system(
     return np.stack([p.ravel() for p in parts], 1), whole.ravel(), true.ravel()
 
 
-def _solve(columns: np.ndarray, whole: np.ndarray, true: np.ndarray) -> list[float] | None:
+def solve(columns: np.ndarray, whole: np.ndarray, true: np.ndarray) -> list[float] | None:
     """The multiples of the parts that give the truth, where they are unique and the parts do add up to the whole."""
     if not (np.isfinite(columns).all() and np.isfinite(true).all()) or columns.shape[0] < columns.shape[1]:
         return None
@@ -186,11 +186,16 @@ def _solve(columns: np.ndarray, whole: np.ndarray, true: np.ndarray) -> list[flo
 
 
 def _words(desk: Desk, terms: Sequence[tuple[int, syntax.Node]], ratios: Sequence[Ratio | None]) -> tuple[str, str]:
+    """The kind and the sentence for the terms that must change."""
+    changed = [(t, r) for (_, t), r in zip(terms, ratios, strict=True) if r is None or not r.is_one]
+    return changes_in_words(desk, [t for t, _ in changed], [r for _, r in changed])
+
+
+def changes_in_words(desk: Desk, terms: Sequence[syntax.Node], ratios: Sequence[Ratio | None]) -> tuple[str, str]:
     """The kind and the sentence: terms that change alike share one mistake; others are mistakes of their own."""
     alike: dict[Ratio | None, list[syntax.Node]] = {}
-    for (_, term), ratio in zip(terms, ratios, strict=True):
-        if ratio is None or not ratio.is_one:
-            alike.setdefault(ratio, []).append(term)
+    for term, ratio in zip(terms, ratios, strict=True):
+        alike.setdefault(ratio, []).append(term)
     told = [_changed(desk, ratio, which) for ratio, which in alike.items()]
     sentences = " ".join(sentence for _, sentence in told)
     if len({kind for kind, _ in told}) == 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from symderive.claims.bench import map_nodes
 from symderive.claims.lines import Line, names_in
-from symderive.claims.trees import bound_in, number, rename
+from symderive.claims.trees import in_letters, number
 from symderive.claims.world import gradient_names
 from symderive.spec import model, syntax
 
@@ -65,13 +65,13 @@ def _with_gradients(spec: model.Spec, derivation: Derivation) -> model.Spec | No
     given = [n for n in spec.outputs if any(f"d{n}" in names_in(e.right) for e in found)]
     inputs = (*spec.inputs, *(model.Input(_plain(f"d{n}"), spec.shapes[n]) for n in given))
     names = {n: _plain(n) for n in (*gradient_names(spec), *(e.tensor for e in found)) if n not in spec.shapes}
-    equations = [replace(e, tensor=names.get(e.tensor, e.tensor), right=_renamed(e.right, names)) for e in found]
+    equations = [replace(e, tensor=names.get(e.tensor, e.tensor), right=renamed(e.right, names)) for e in found]
     taken = {i.name for i in inputs}
     kept = [e for e in equations if e.tensor not in taken and e.tensor not in spec.shapes]
     return replace(spec, inputs=inputs, equations=(*spec.equations, *kept), calls=())
 
 
-def _renamed(node: syntax.Node, names: Mapping[str, str]) -> syntax.Node:
+def renamed(node: syntax.Node, names: Mapping[str, str]) -> syntax.Node:
     """The expression with tensors renamed."""
 
     def change(inner: syntax.Node) -> syntax.Node:
@@ -108,12 +108,8 @@ def _right(spec: model.Spec, lower: str, letters: tuple[str, ...], unnamed: Coll
         return None
     names = {n.id: letter for n, letter in zip(left, letters[ranked:], strict=True) if isinstance(n, syntax.Name)}
     places = {f"{ENTRY}{n}": letter for n, letter in enumerate(letters[:ranked])}
-    taken = {*spec.shapes, *spec.sizes, *spec.constants, *letters, *names}
-    right = gradient.right
-    spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in bound_in(right))
-    bound = {i: next(spare, f"{i}_") for i in sorted(bound_in(right)) if i in letters}
-    right = rename(right, {**bound, **names, **places})
-    return _without_ones(_renamed(right, back), letters)
+    right = in_letters(gradient.right, {**names, **places}, {*spec.shapes, *spec.sizes, *spec.constants})
+    return _without_ones(renamed(right, back), letters)
 
 
 def _without_ones(node: syntax.Node, letters: tuple[str, ...]) -> syntax.Node:

@@ -38,35 +38,29 @@ Mistakes = Callable[[Desk, syntax.Node], Iterator[tuple[str, syntax.Node, str]]]
 
 
 def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
-    if desk.claimed is None or (formula := _formula(desk)) is None:
+    if desk.claimed is None or (statement := desk.stated) is None:
         return None
-    statement, line = formula
+    line = line_of(desk, statement)
     if tensor_of(statement.right) or not _gives(desk, statement.right, line, desk.truths):
         return None
     for kind, node, words in mistakes(desk, statement.right):
         if desk.late:
             return None
-        if _gives(desk, node, line, desk.claimed) and _gives_everywhere(desk, node, line):
+        if _gives(desk, node, line, desk.claimed) and gives_everywhere(desk, node, line):
             return Finding(kind, words)
     return None
 
 
-def _formula(desk: Desk) -> tuple[syntax.Statement, Line] | None:
-    """The derived formula of what is claimed, and the line that claims it."""
+def line_of(desk: Desk, statement: syntax.Statement) -> Line:
+    """A formula of what is claimed as a line of its own."""
     if desk.line.role == "jacobian":
-        statement = desk.court.derived.jacobian(desk.line)
-        return None if statement is None else (statement, desk.line)
-    if desk.line.role != "gradient":
-        return None
-    statement = desk.court.derived.of(desk.line.name).statements.get(desk.line.name)
-    if statement is None:
-        return None
+        return desk.line
     left = statement.left
     indices = left.indices if isinstance(left, syntax.Access) else None
-    return statement, Line(statement, to_text(statement), "gradient", desk.line.name, indices, desk.line.tensor)
+    return Line(statement, to_text(statement), "gradient", desk.line.name, indices, desk.line.tensor)
 
 
-def _gives_everywhere(desk: Desk, node: syntax.Node, line: Line) -> bool:
+def gives_everywhere(desk: Desk, node: syntax.Node, line: Line) -> bool:
     """Whether an expression is the claim at all points, on every side of every kink."""
     try:
         return all(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
@@ -182,6 +182,15 @@ def rename(node: syntax.Node, names: dict[str, str]) -> syntax.Node:
         elif isinstance(value, tuple) and any(isinstance(v, syntax.Node) for v in value):
             changes[part.name] = tuple(rename(v, names) if isinstance(v, syntax.Node) else v for v in value)
     return replace(node, **changes) if changes else node
+
+
+def in_letters(right: syntax.Node, names: Mapping[str, str], known: Collection[str]) -> syntax.Node:
+    """The expression with its free indices renamed; bound ones in the way get letters that are not ``known`` names."""
+    bound = bound_in(right) - set(names)
+    taken = {n.id for n in right.walk() if isinstance(n, syntax.Name)} | bound | {*names.values(), *known}
+    spare = (f"{c}{n}" for n in ("", "_") for c in "klmnpqrsuvwabcdefghijotxyz" if f"{c}{n}" not in taken)
+    moved = {i: next(spare) for i in sorted(bound) if i in names.values()}
+    return rename(right, {**moved, **names})
 
 
 def substitute(node: syntax.Node, indices: dict[str, syntax.Node]) -> syntax.Node:

@@ -67,7 +67,7 @@ class Trial:
             return None if statement is None else to_text(statement)
         if self.line.role != "gradient":
             return None
-        return self.court.derived.of(self.line.name).formula(self.line.name, array=self.line.indices is None)
+        return self.court.derived.of(self.line.name).formula(self.line)
 
     # Verdicts
 

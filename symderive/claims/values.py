@@ -70,6 +70,8 @@ def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
 
 def _before(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
     """The factor in front of a product, without brackets: ``2 * X.T @ r``."""
+    if isinstance(node, syntax.Unary) and node.op == "-" and isinstance(factor, syntax.Number):
+        return times(number(-factor.value), node.operand)
     if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@") and isinstance(factor, _ATOMS):
         return replace(node, left=_before(factor, node.left))
     return factor if node == number(1) else times(factor, node)

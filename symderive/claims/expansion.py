@@ -1,0 +1,172 @@
+"""The truth, multiplied out, against the claim: which of its terms the claim lacks, or has in another multiple.
+
+The formula of a gradient is written in several ways: as it was derived, with the gradients and the differences of the
+forward that it reads written out, and as one step of the chain rule, from the gradients of what reads the tensor.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from symderive.claims.derived import Derived, as_helper
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.fit import changes_in_words, solve
+from symderive.claims.inline import written_out
+from symderive.claims.lines import ClaimError, Line
+from symderive.claims.mistakes import gives_everywhere, line_of
+from symderive.claims.ratios import Ratio
+from symderive.claims.trees import number, sum_of, tensor_of, terms_of, times
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+
+MOST_TERMS = 10
+Terms = list[tuple[int, syntax.Node]]
+
+
+def lacking(desk: Desk) -> Finding | None:
+    """The claim lacks terms of the truth, or has some with another sign or factor: one sort of mistake."""
+    return next((f for f in _compared(desk) if f.kind != "unknown"), None)
+
+
+def several_mistakes(desk: Desk) -> Finding | None:
+    """The claim lacks terms of the truth and has others with another sign or factor."""
+    if desk.condition is not None and not desk.condition.weak:
+        return None  # the condition says more
+    return next((f for f in _compared(desk) if f.kind == "unknown"), None)
+
+
+def _compared(desk: Desk) -> Iterator[Finding]:
+    if desk.claimed is None or desk.line.role not in ("gradient", "jacobian"):
+        return
+    for statement in _formulas(desk):
+        if desk.late:
+            return
+        line = line_of(desk, statement)
+        terms = multiplied_out(statement.right)
+        if not 2 <= len(terms) <= MOST_TERMS:
+            continue
+        ratios = _multiples(desk, line, terms)
+        if ratios is None or all(r is not None and r.is_one for r in ratios):
+            continue
+        claim = sum_of([(s, times(r.node, t)) for (s, t), r in zip(terms, ratios, strict=True) if r is not None])
+        if gives_everywhere(desk, claim, line):
+            kind, words = _words(desk, terms, ratios)
+            yield Finding(kind, words, _completed(desk, line, terms, ratios))
+
+
+def _multiples(desk: Desk, line: Line, terms: Terms) -> list[Ratio | None] | None:
+    """How often the claim has each term of the truth, None for one that it lacks; None as a whole for no such."""
+    solutions = []
+    for bench in desk.ratio_benches:
+        rows = []
+        for ground in (bench, desk.alongside(bench, 0), desk.alongside(bench, 1)):
+            try:
+                parts = [desk.value(ground, sum_of([t]), line).ravel() for t in terms]
+                claimed, true = desk.value(ground, desk.node).ravel(), desk.truth(ground).ravel()
+                rows.append((np.stack([np.broadcast_to(p, true.shape) for p in parts], 1), true, claimed))
+            except (ClaimError, SymderiveError, ValueError):
+                return None
+        solution = solve(*(np.concatenate(r) for r in zip(*rows, strict=True)))
+        if solution is None:
+            break
+        solutions.append(solution)
+    if len(solutions) < len(desk.benches):
+        return None
+    ratios: list[Ratio | None] = []
+    for values in zip(*solutions, strict=True):
+        ratio = None if all(abs(v) < 1e-9 for v in values) else desk.named(values)
+        if ratio is None and any(abs(v) >= 1e-9 for v in values):
+            return None
+        ratios.append(ratio)
+    return ratios if any(r is not None for r in ratios) else None
+
+
+def _words(desk: Desk, terms: Terms, ratios: Sequence[Ratio | None]) -> tuple[str, str]:
+    missing = [f"{'-' if s < 0 else '+'} {desk.text(t)}" for (s, t), r in zip(terms, ratios, strict=True) if r is None]
+    others = [(t, r) for (_, t), r in zip(terms, ratios, strict=True) if r is not None and not r.is_one]
+    told: list[tuple[str, str]] = []
+    if missing:
+        count = "A term is" if len(missing) == 1 else "Terms are"
+        told.append(("missing_term", f"{count} missing: {', '.join(missing)}."))
+    if others:
+        inverse = [Ratio(1 / r.number, tuple((n, -p) for n, p in r.powers)) for _, r in others]
+        told.append(changes_in_words(desk, [t for t, _ in others], inverse))
+    sentences = " ".join(words for _, words in told)
+    if len(told) == 1:
+        return told[0][0], sentences
+    return "unknown", f"There is more than one mistake. {sentences}"
+
+
+def _completed(desk: Desk, line: Line, terms: Terms, ratios: Sequence[Ratio | None]) -> syntax.Node | None:
+    """The claim with the terms that it lacks, where both are in index form and of the same letters."""
+    if desk.line.indices is None or line.indices != desk.line.indices:
+        return None
+    if not all(r is None or r.is_one for r in ratios):
+        return None
+    lacked = [term for term, r in zip(terms, ratios, strict=True) if r is None]
+    node = sum_of([*terms_of(desk.node), *lacked])
+    return node if desk.fits(node) else None
+
+
+# The formulas
+
+
+def _formulas(desk: Desk) -> Iterator[syntax.Statement]:
+    """Ways to write the truth."""
+    derived = desk.court.derived
+    statement = desk.stated
+    seen: set[syntax.Node] = set()
+    if statement is not None:
+        for right in _written(desk, derived, statement):
+            if right not in seen:
+                seen.add(right)
+                yield replace(statement, sides=(right,))
+    if desk.line.role == "gradient" and (step := derived.step(desk.line)) is not None and step.right not in seen:
+        yield step
+
+
+def _written(desk: Desk, derived: Derived, statement: syntax.Statement) -> Iterator[syntax.Node]:
+    """The formula itself, with gradients written out, and with sums and differences of the forward written out."""
+    yield statement.right
+    own = tensor_of(statement.left)
+    gradients = {n: as_helper(s) for n, s in derived.statements.items() if n != own and n not in derived.spec.shapes}
+    sums = {e.tensor: as_helper(_as_statement(e)) for e in derived.spec.equations if len(terms_of(e.right)) > 1}
+    right = written_out(statement.right, gradients, derived.known)
+    yield right
+    yield written_out(right, sums, derived.known)
+
+
+def _as_statement(equation: model.Equation) -> syntax.Statement:
+    labels = tuple(syntax.Batch() if i == syntax.BATCH else syntax.Name(i) for i in equation.indices)
+    left: syntax.Node = syntax.Access(equation.tensor, labels) if labels else syntax.Name(equation.tensor)
+    return syntax.Statement(left, (equation.right,))
+
+
+# Multiplied out
+
+
+def _of_factor(node: syntax.Node) -> Terms:
+    """The terms of a factor; ``1 - p`` is one as a whole."""
+    return [(1, node)] if number(1) in [t for _, t in terms_of(node)] else multiplied_out(node)
+
+
+def multiplied_out(node: syntax.Node) -> Terms:
+    """The terms of an expression when products, quotients and sums are taken of each term of what they hold."""
+    match node:
+        case syntax.Binary(op="+" | "-"):
+            return [(s * inner, t) for s, term in terms_of(node) for inner, t in multiplied_out(term)]
+        case syntax.Unary(op="-"):
+            return [(-s, t) for s, t in multiplied_out(node.operand)]
+        case syntax.Binary(op="*"):
+            pairs = itertools.product(_of_factor(node.left), _of_factor(node.right))
+            few = itertools.islice(pairs, MOST_TERMS + 1)
+            return [(s * r, replace(node, left=a, right=b)) for (s, a), (r, b) in few]
+        case syntax.Binary(op="/"):
+            return [(s, replace(node, left=t)) for s, t in multiplied_out(node.left)]
+        case syntax.Binder(op="sum" | "mean"):
+            return [(s, replace(node, body=t)) for s, t in multiplied_out(node.body)]
+    return [(1, node)]
