@@ -49,6 +49,7 @@ def derive(spec: model.Spec) -> Derivation:
         tuple(f"d{name}" for name in spec.wrt),
         forward.sizes,
         forward.constants,
+        tuple(forward.shapes),
     )
     taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
     backward = with_named_ties(backward, letters, taken)

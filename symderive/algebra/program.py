@@ -31,7 +31,10 @@ class Equation:
 
 @record
 class Program:
-    """Inputs and equations in order. ``constants`` gives the values of the symbols of named constants."""
+    """Inputs and equations in order. ``constants`` gives the values of the symbols of named constants.
+
+    ``reserved`` are names of tensors that it does not read: what helps to compute it is called otherwise.
+    """
 
     name: str
     inputs: tuple[model.Input, ...]
@@ -39,6 +42,7 @@ class Program:
     outputs: tuple[str, ...]
     sizes: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
     constants: Mapping[str, Rational] = field(default_factory=dict)
+    reserved: tuple[str, ...] = ()
 
     def put(self, values: Mapping[Expr, Expr]) -> Program:
         """The program with expressions put in place of others."""

@@ -290,7 +290,7 @@ class Grid:
         return self.math.choose(self.truth(condition), self.value(a), self.value(b))
 
     def pick(self, op: str, a: Value, b: Value) -> Value:
-        """``max(a, b)`` for ``>``, ``min(a, b)`` for ``<``."""
+        """``max(a, b)`` for ``>``, ``min(a, b)`` for ``<``; the first at a tie."""
         second = self.numbers.second_is(op, self.math.plain(a), self.math.plain(b))
         return self.math.choose(second, b, a)
 
@@ -298,8 +298,15 @@ class Grid:
         """``max(a, b)`` and ``min(a, b)``."""
         if len(node.arguments) != 2:
             return self.array_scalar(node)
-        a, b = node.arguments
-        return self.pick(">" if node.function == "max" else "<", self.value(a), self.value(b))
+        op, values = ">" if node.function == "max" else "<", [self.value(a) for a in node.arguments]
+        return self.math.shared(self.extreme(op, [self.math.plain(v) for v in values]), values)
+
+    def extreme(self, op: str, values: Sequence[np.ndarray]) -> np.ndarray:
+        """The largest (``>``) or the smallest of several arrays, entry by entry; NaN where one is."""
+        best, *others = values
+        for other in others:
+            best = self.numbers.where(self.numbers.second_is(op, best, other), other, best)
+        return best
 
     def clamp(self, node: syntax.Call) -> Value:
         """``clamp(x, lo, hi)``."""

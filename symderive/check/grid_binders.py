@@ -147,12 +147,12 @@ def _prod(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Valu
 def _extremum(op: str) -> Callable[[Grid, syntax.Binder, np.ndarray | None], Value]:
     def reduce(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
         none = grid.numbers.inf if op == "<" else -grid.numbers.inf
-        result: Value = None
         body = _body(grid, node, condition, none)
         grid.among(node, grid.math.plain(body), condition)
-        for value in _slices(grid, node, body):
-            result = value if result is None else grid.pick(op, result, value)
-        return grid.constant(none) if result is None else result
+        values = list(_slices(grid, node, body))
+        if not values:
+            return grid.constant(none)
+        return grid.math.shared(grid.extreme(op, [grid.math.plain(v) for v in values]), values)
 
     return reduce
 

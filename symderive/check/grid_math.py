@@ -41,6 +41,10 @@ class GridMath:
         """The branch taken, entry by entry."""
         return self.numbers.where(condition, a, b)
 
+    def shared(self, best: np.ndarray, values: Sequence[Value]) -> Value:
+        """``best``, the extremum of ``values``; those that tie have equal parts of its derivative."""
+        return best
+
     def total(self, a: Value, axes: Sequence[int]) -> Value:
         """The sum over axes, which stay with extent 1."""
         return self.numbers.sum_over(a, axes)

@@ -215,17 +215,21 @@ def away_from_kinks(
     tries: int = 40,
     rough: int = 0,
 ) -> Point:
-    """A point at which the forward is finite and no kink or pole is nearer than ``margin``; the best of all tries."""
+    """A point at which the forward is finite and no kink or pole is nearer than ``margin``; the best of all tries.
+
+    Where a kink cannot be avoided, such as a tie of equal expressions, the best has the fewest others nearby.
+    """
     best: Point = {}
-    best_distance = -1.0
+    best_score: tuple[bool, int, float] | None = None
     for drawn in _draws(rng, exact, tries):
         draw = replace(drawn, rough=rough)
         point = draw_inputs(spec, sizes, draw)
         kinks, finite = passed(spec, sizes, point)
-        distance = nearest(kinks) if finite else -0.5
-        if distance > best_distance:
-            best, best_distance = point, distance
-        if distance >= margin:
+        near = sum(k.distance < margin for k in kinks)
+        score = (finite, -near, nearest(kinks))
+        if best_score is None or score > best_score:
+            best, best_score = point, score
+        if finite and not near:
             break
     return best
 

@@ -252,8 +252,8 @@ class Points:
         found = [self.point(sizes) for sizes in self.plan]
         found.append(self.rough)
         sides = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
-        found += [self.complete(self.plan[0], p, SIDE) for p in sides.points[:6]]
-        return found
+        others = [self.complete(self.plan[0], p, SIDE) for p in sides.points[:6]]
+        return found + ([p for p in others if self.smooth(p)] or others)
 
     @cached_property
     def rough(self) -> Point:

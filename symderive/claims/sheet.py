@@ -129,6 +129,14 @@ class Sheet(GridMath):
             value, (a, lambda g: n.where(condition, g, 0)), (b, lambda g: n.where(condition, 0, g))
         )  # fmt: skip
 
+    def shared(self, best: np.ndarray, values: Sequence[Value]) -> Value:
+        """An adjoint flows to all that tie, in equal parts."""
+        n = self.numbers
+        tied = [n.compare("==", _value(v), best) for v in values]
+        count = np.sum([np.broadcast_to(t, best.shape) for t in tied], axis=0, dtype=object)
+        ways = [(v, lambda g, t=t: n.where(t, n.div(g, n.array(count)), 0)) for v, t in zip(values, tied, strict=True)]
+        return self.record(best, *ways)
+
     def total(self, a: Value, axes: Sequence[int]) -> Value:
         """The adjoint of a sum is the same for every term."""
         x = _value(a)

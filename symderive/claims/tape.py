@@ -123,6 +123,34 @@ class Tape(Domain):
         """``a // b``, which is constant wherever it has a derivative."""
         return self.base.floordiv(self.stop(a), self.stop(b))
 
+    def maximum(self, a: Value, b: Value) -> Value:
+        """The larger of two; at a tie each has half of the derivative."""
+        return self._shared(super().maximum(a, b), (a, b))
+
+    def minimum(self, a: Value, b: Value) -> Value:
+        """The smaller of two; at a tie each has half of the derivative."""
+        return self._shared(super().minimum(a, b), (a, b))
+
+    def clamp(self, x: Value, low: Value, high: Value) -> Value:
+        """``clamp(x, lo, hi)``, which passes the derivative at both ends."""
+        return super().minimum(super().maximum(x, low), high)
+
+    def largest(self, values: Sequence[Value]) -> Value:
+        """The maximum; ties share the derivative evenly."""
+        return self._shared(self.base.largest([self.lower(v) for v in values]), values)
+
+    def smallest(self, values: Sequence[Value]) -> Value:
+        """The minimum; ties share the derivative evenly."""
+        return self._shared(self.base.smallest([self.lower(v) for v in values]), values)
+
+    def _shared(self, best: Value, values: Sequence[Value]) -> Value:
+        equal = self.compare("==")
+        tied = [v for v in values if equal(v, best)]
+        if len(tied) == 1:
+            return tied[0]
+        share = self.base.div(1, len(tied) or 1)
+        return self.record(self.lower(best), *((v, share) for v in tied))
+
     def total(self, values: Sequence[Value]) -> Value:
         """The sum, recorded as one operation."""
         return self.record(self.base.total([self.lower(v) for v in values]), *((v, 1) for v in values))

@@ -91,7 +91,7 @@ def _is_discrete(right: Expr, kind: plan.Kind) -> bool:
 
 
 def _taken_names(program: Program) -> set[str]:
-    names = set(_RESERVED) | {i.name for i in program.inputs} | {e.tensor for e in program.equations}
+    names = {*_RESERVED, *program.reserved, *(i.name for i in program.inputs), *(e.tensor for e in program.equations)}
     names |= {str(s) for shape in program.shapes.values() for e in shape for s in e.free_symbols}
     names |= {str(c) for c in program.constants}
     for equation in program.equations:

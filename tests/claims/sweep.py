@@ -15,7 +15,7 @@ from symderive.check.floats import FLOAT
 from symderive.claims.compare import close_where_finite
 from symderive.claims.court import Court
 from symderive.claims.derived import Derived
-from symderive.claims.lines import ClaimError, read_lines
+from symderive.claims.lines import ClaimError, names_in, read_lines
 from symderive.claims.trees import tensor_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -39,14 +39,33 @@ class Form:
 def forms(spec):
     """The gradients of a spec in index form, and in array form where there is one."""
     derivation = derive(spec)
-    found = [Form(g.index) for g in derivation.gradients.values() if not g.zero]
+    own = named_apart(spec, derivation)
+    found = [Form(g.index, helpers(g.index, own)) for g in derivation.gradients.values() if not g.zero]
     arrays = Derived(spec, derivation).arrays
     for gradient in derivation.gradients.values():
         if not gradient.zero and (text := arrays.get(gradient.tensor)):
             lines, bad = parse_lines(text)
             if lines and not bad:
-                found.append(Form(lines[-1], lines[:-1]))
+                before = helpers(gradient.index, own)
+                found.append(Form(lines[-1], (*before, *lines[:-1])))
     return found
+
+
+def named_apart(spec, derivation):
+    """The equations of a derivation that define what the forward does not name, and no gradient of a tensor of it."""
+    known = set(spec.shapes) | {f"d{name}" for name in spec.shapes}
+    letters = spec_letters(spec, derivation.forward)
+    return {e.tensor: printed(e, letters) for e in derivation.display.equations if e.tensor not in known}
+
+
+def helpers(statement, own):
+    """Those of them that a statement needs, directly or by way of others, in order."""
+    needed, waiting = set(), [statement]
+    while waiting:
+        names = {n for side in waiting.pop().sides for n in names_in(side)} & own.keys() - needed
+        needed |= names
+        waiting += [own[n] for n in names]
+    return tuple(line for name, line in own.items() if name in needed)
 
 
 def confusable(spec):

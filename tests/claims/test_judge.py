@@ -264,6 +264,23 @@ def test_a_border_that_a_scalar_draws():
     assert one("scaled", "ds = 2 * s * dy * where(s < 70, 1, 2)").verdict == "wrong"
 
 
+def test_a_kink_that_cannot_be_avoided_does_not_bring_others_along():
+    spec = specs.loads("""
+name: tied
+sizes: {N: 3, K: 5, J: 4}
+inputs:
+  s: []
+  x: [N, J, K]
+output: [y, z]
+forward: |
+  y[n] = min[k](s)
+  z[n, k] = max[j](x[n, j, k])
+indices: {k: K}
+""")
+    claims = "dx[n, j, k] = delta(j, argmax[i](x[n, i, k])) * dz[n, k]", "ds = sum[n](dy[n])"
+    assert [judge_text(spec, c)[0].verdict for c in claims] == ["right", "right"]
+
+
 def test_a_rare_side_of_a_kink_is_visited():
     text = SPECS["huber"].replace("{d: 1}", "{d: 40}")
     (result,) = judge_text(specs.loads(text), "dy = e")

@@ -37,6 +37,34 @@ def test_values_and_gradients_are_the_same(name):
             assert all(map(same, first(tensor).flat, second(tensor).flat)), tensor
 
 
+TIES = """
+name: ties
+sizes: {N: 2}
+inputs:
+  x: [N, 4]
+output: [a, b, c, d]
+forward: |
+  a[n] = max[k](x[n, k])
+  b[n] = min[k](x[n, k])
+  c[n] = max(x[n, 0], x[n, 1])
+  d[n] = clamp(x[n, 2], 1, 5)
+"""
+
+
+@pytest.mark.parametrize("way", [ByArrays, ByEntries])
+def test_what_ties_shares_the_gradient_and_a_clamp_passes_it_at_its_ends(way):
+    spec = specs.loads(TIES)
+    x = np.array([[3, 3, 1, 3], [1, 2, 5, 1]], dtype=object)
+    made = way(Setting(spec.equations, {"x": x}, {"x"}, {"N": 2}, EXACT, {}))
+    by = {n: made.sweep({n: np.array([6, 6], dtype=object)})("x").tolist() for n in spec.outputs}
+    assert by == {
+        "a": [[2, 2, 0, 2], [0, 0, 6, 0]],
+        "b": [[0, 0, 6, 0], [3, 0, 0, 3]],
+        "c": [[3, 3, 0, 0], [0, 6, 0, 0]],
+        "d": [[0, 0, 6, 0], [0, 0, 6, 0]],
+    }
+
+
 @pytest.mark.parametrize("name", ["huber", "max_pool1d", "smooth_l1", "triplet"])
 def test_kinks_are_the_same(name):
     spec, point, _ = setting(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symderive.api import derive, loads
 from symderive.check.arrays import Interpreter
 from symderive.check.arrays_exact import ExactArrays
 from symderive.check.floats import FLOAT
@@ -74,3 +75,25 @@ def test_helpers_that_a_gradient_does_not_need_are_left_out():
     plan = p.Plan("two", (x,), (p.Assign("a", p.Map("exp", (x,))), p.Assign("b", p.Map("neg", (x,)))), ("a", "b"))
     assert array_form(plan, "b") == "b = -x"
     assert array_form(plan) == "a = exp(x)\nb = -x"
+
+
+def test_helpers_have_no_name_of_the_forward():
+    spec = loads("""
+name: named
+sizes: {N: 3, J: 4}
+inputs:
+  a: []
+  b: []
+  t: [N, J]
+output: [mask, y]
+forward: |
+  mask[n] = t[n, 0] + 1
+  h[j] = t[0, j]
+  y[n, j] = where(t[n, j] > 0, min(a, b), 0) + h[j] * 0
+""")
+    derivation = derive(spec)
+    lines = (derivation.array_form("da") or "").splitlines()
+    made = {line.partition(" = ")[0] for line in lines}
+    assert len(lines) > 1
+    assert not made & set(spec.shapes)
+    assert spec.judge("\n".join(lines)).verdict == "right"
