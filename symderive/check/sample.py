@@ -205,6 +205,10 @@ def _draws(rng: np.random.Generator, exact: bool, tries: int) -> Iterator[Draw]:
         yield Draw(rng, exact, scale, positive=n >= tries // 4 and n % 2 == 1)
 
 
+UNAVOIDABLE = 6
+"""A kink that so many points are near is taken for one that all are."""
+
+
 def away_from_kinks(
     spec: model.Spec,
     sizes: Sizes,
@@ -221,16 +225,18 @@ def away_from_kinks(
     """
     best: Point = {}
     best_score: tuple[bool, int, float] | None = None
-    for drawn in _draws(rng, exact, tries):
-        draw = replace(drawn, rough=rough)
-        point = draw_inputs(spec, sizes, draw)
+    always: set[int] | None = None
+    for count, drawn in enumerate(_draws(rng, exact, tries), 1):
+        point = draw_inputs(spec, sizes, replace(drawn, rough=rough))
         kinks, finite = passed(spec, sizes, point)
-        near = sum(k.distance < margin for k in kinks)
-        score = (finite, -near, nearest(kinks))
+        near = [k.site for k in kinks if k.distance < margin]
+        score = (finite, -len(near), nearest(kinks))
         if best_score is None or score > best_score:
             best, best_score = point, score
-        if finite and not near:
-            break
+        if finite:
+            always = set(near) if always is None else always & set(near)
+            if not near or (count >= UNAVOIDABLE and always.issuperset(near)):
+                break
     return best
 
 

@@ -82,6 +82,17 @@ def test_away_from_kinks(exact):
     assert nearest(kinks) >= sample.MARGIN
 
 
+def test_a_kink_that_cannot_be_avoided_is_soon_taken_for_one(monkeypatch):
+    spec = spec_of("y[i, j] = max(x[i, j], x[i, j]) + relu(x[i, j])", {"x": ["N", "K"]})
+    seen = []
+    real = sample.passed
+    monkeypatch.setattr(sample, "passed", lambda *given: seen.append(real(*given)) or seen[-1])
+    kinks, finite = real(spec, SIZES, sample.away_from_kinks(spec, SIZES, rng()))
+    assert finite
+    assert min(k.distance for k in kinks if k.kind == "relu") >= sample.MARGIN
+    assert sample.UNAVOIDABLE <= len(seen) < 2 * sample.UNAVOIDABLE
+
+
 def test_a_log_of_anything_is_sampled_where_it_is_finite():
     spec = spec_of("y[i, j] = log(x[i, j])", {"x": ["N", "K"]})
     assert sample.passed(spec, SIZES, sample.away_from_kinks(spec, SIZES, rng()))[1]
