@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from symderive.claims.trial import Trial
 
 POINTS = 7
+SHIFTS = 4
+"""How many parts of the inputs at which a claim fails are tried at smaller sizes."""
 
 
 @record
@@ -58,10 +60,12 @@ class Condition:
         if failed is not None:
             points = trial.court.points
             sizes = {**failed.sizes, **dict(self.sizes)}
-            start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes)
-            made = points.under(sizes, self.applied, start) if points.chooser.valid(sizes) else None  # type: ignore[arg-type]
-            if made is not None:
-                yield replace(made, note=failed.note)
+            if not points.chooser.valid(sizes):  # type: ignore[arg-type]
+                return
+            for shift in range(1 if sizes == failed.sizes else SHIFTS):
+                start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes, shift)
+                if (made := points.under(sizes, self.applied, start)) is not None:
+                    yield replace(made, note=failed.note)
 
     def applied(self, draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
         """Make it hold."""
@@ -84,12 +88,19 @@ class Condition:
                 yield point
 
 
-def stretched(spec: model.Spec, inputs: Mapping[str, np.ndarray], sizes: Sizes) -> dict[str, np.ndarray]:
-    """The inputs at other sizes: their entries over and over, so that what is special about them stays."""
+def stretched(
+    spec: model.Spec, inputs: Mapping[str, np.ndarray], sizes: Sizes, shift: int = 0
+) -> dict[str, np.ndarray]:
+    """The inputs at other sizes: their entries over and over, so that what is special about them stays.
+
+    A ``shift`` begins further on along each axis: of an array that becomes smaller, other entries stay.
+    """
     found = {}
     draw = sample.Draw(np.random.default_rng(0), exact=True)
     for tensor in spec.inputs:
-        values = np.resize(inputs[tensor.name], shape_of(tensor.shape, sizes))
+        given = np.asarray(inputs[tensor.name])
+        turned = np.roll(given, [-shift] * given.ndim, range(given.ndim)) if shift and given.ndim else given
+        values = np.resize(turned, shape_of(tensor.shape, sizes))
         if tensor.index is not None:
             values = values % extent_of(tensor.index, sizes)
         for name, make in sample.ASSUMPTIONS.items():
@@ -285,12 +296,12 @@ def find_size(trial: Trial) -> Condition | None:
     return next((c for c in _sizes(trial) if c.sizes[0][1] in numbers and holds(trial, c)), None)
 
 
-def ones(trial: Trial) -> list[str]:
-    """The sizes at whose value 1 a wrong claim is right."""
+def ones(trial: Trial, failed: Point) -> list[str]:
+    """The sizes at whose value 1 a claim is right that is wrong at a point."""
     found: list[str] = []
     for name in () if _rarely_wrong(trial) else trial.court.points.chooser.names:
         condition = Condition(f"{name} = 1", "size", name, None, ((name, 1),))
-        if holds(trial, condition):
+        if holds(trial, condition, failed):
             found.append(name)
     return found
 

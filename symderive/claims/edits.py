@@ -52,7 +52,7 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, transposes, means, rebound, indices, positions, sums_dropped, sums_added, axes_added, terms_dropped, operands,
-    complements, hot, wrapped, shifted, recomputed, functions, signs, factors_dropped, powers, comparisons, underived,
+    complements, hot, shifted, recomputed, functions, signs, factors_dropped, wrapped, powers, comparisons, underived,
     brackets, upstreams, numbers, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
     wrapped_as_others, arguments, accesses,
 )  # fmt: skip
