@@ -9,14 +9,13 @@ from symderive.emit.autograd_class import (
     backward,
     called,
     class_text,
-    condition,
     forward,
     jvp,
     kept,
     restored,
     setup,
 )
-from symderive.emit.autograd_kernels import STEP, Kernel, assignment, unpacking
+from symderive.emit.autograd_kernels import STEP, Kernel, assignment, listing, unpacking, when
 from symderive.emit.autograd_op import KernelSet
 from symderive.emit.statements import WIDTH
 
@@ -92,9 +91,9 @@ class BackwardFunction:
         outputs = {o.removeprefix("d"): self.names[o] for o in second.plan.outputs}
         gradients = self._places([outputs.get(a, "None") for a in self.arguments])
         if not outputs:
-            return [f"return {', '.join(gradients)}"]
-        lines = condition("if", absent(self._upstreams()), WIDTH - 8)
-        lines.append(f"{STEP}return {', '.join('None' for _ in gradients)}")
+            return listing("return", gradients, 8)
+        lines = when("if", absent(self._upstreams()), WIDTH - 8)
+        lines += [STEP + line for line in listing("return", ["None"] * len(gradients), 12)]
         if len(outputs) > 1:
             flags = self._places([f"needs_{a}" if a in outputs else "_" for a in self.arguments], "_")
             lines += unpacking(flags, "ctx.needs_input_grad")
@@ -114,13 +113,13 @@ class BackwardFunction:
         made = [self.names[o] for o in kernel.plan.outputs]
         shown = [self.names[names[g]] if g in names else "None" for g in self.gradients]
         if not made:
-            return [f"return {', '.join(shown)}"]
+            return listing("return", shown, 8)
         if len(shown) == 1:
             return [*self._restored(kernel), *called(kernel, "_backward_tangents", shown)]
         return [
             *self._restored(kernel),
             *assignment(", ".join(made), "_backward_tangents", kernel.arguments()),
-            f"moved = ({', '.join(shown)})",
+            *listing("moved =", shown, 8),
             "# a gradient that was not wanted is None, and has no tangent",
             "return tuple(m if w else None for m, w in zip(moved, ctx.wanted, strict=True))",
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from symderive.emit.autograd_kernels import STEP, Kernel, assignment, docstring, head, unpacking
+from symderive.emit.autograd_kernels import STEP, Kernel, assignment, docstring, head, listing, unpacking
 from symderive.record import record
 
 FUNCTION = "torch.autograd.Function"
@@ -87,7 +87,7 @@ def called(kernel: Kernel, function: str, shown: Sequence[str]) -> list[str]:
     made = [kernel.names[o] for o in kernel.plan.outputs]
     if made == list(shown):
         return assignment("return", function, kernel.arguments())
-    return [*assignment(", ".join(made), function, kernel.arguments()), f"return {', '.join(shown)}"]
+    return [*assignment(", ".join(made), function, kernel.arguments()), *listing("return", shown, 8)]
 
 
 def absent(names: Iterable[str]) -> str:
@@ -98,15 +98,6 @@ def absent(names: Iterable[str]) -> str:
 def given(names: Iterable[str]) -> str:
     """The condition that one of these is given."""
     return " or ".join(f"{n} is not None" for n in names)
-
-
-def condition(start: str, test: str, width: int) -> list[str]:
-    """``if test:``, over several lines where it is long."""
-    if len(f"{start} {test}:") <= width:
-        return [f"{start} {test}:"]
-    joint = " and " if " and " in test else " or "
-    first, *rest = test.split(joint)
-    return [f"{start} (", f"{STEP}{first}", *(f"{STEP}{joint.strip()} {r}" for r in rest), "):"]
 
 
 def tupled(items: Sequence[str]) -> str:

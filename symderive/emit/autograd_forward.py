@@ -10,7 +10,6 @@ from symderive.emit.autograd_class import (
     backward,
     called,
     class_text,
-    condition,
     forward,
     given,
     jvp,
@@ -18,7 +17,7 @@ from symderive.emit.autograd_class import (
     restored,
     setup,
 )
-from symderive.emit.autograd_kernels import STEP, assignment, unpacking
+from symderive.emit.autograd_kernels import STEP, assignment, listing, nothing, unpacking, when
 from symderive.emit.autograd_op import KernelSet
 from symderive.emit.sizes import SizeReader
 from symderive.emit.statements import WIDTH
@@ -102,20 +101,20 @@ class ForwardFunction:
     def _backward(self) -> list[str]:
         k, spec = self.kernels, self.spec
         made = {i.name: self.names[f"d{i.name}"] if i.name in spec.wrt else "None" for i in spec.inputs}
-        result = ", ".join(made.values())
+        result = listing("return", list(made.values()), 8)
         own = ", ".join(made[w] for w in spec.wrt)
         upstreams = [self.names[r.name] for r in k.upstreams]
         restoring, call = [*self._restored(), *self._needs()], [*k.zero_lines(), *self._call(own)]
         if k.through is None:
-            nothing = f"{STEP}return {', '.join('None' for _ in made)}"
-            return [*condition("if", absent(upstreams), ROOM), nothing, *restoring, *call, f"return {result}"]
+            none = (STEP + line for line in listing("return", ["None"] * len(made), 12))
+            return [*when("if", absent(upstreams), ROOM), *none, *restoring, *call, *result]
         return [
             *restoring,
-            f"{own.replace(',', ' =')} = None",
-            *condition("if", given(upstreams), ROOM),
+            *nothing([made[w] for w in spec.wrt], 8),
+            *when("if", given(upstreams), ROOM),
             *(STEP + line for line in call),
             *self._through(),
-            f"return {result}",
+            *result,
         ]
 
     def _restored(self) -> list[str]:
@@ -154,7 +153,7 @@ class ForwardFunction:
         flags = list(k.through.flags.values()) if len(outputs) < len(self.spec.wrt) else []
         test = f"{_grouped(' or '.join(flags))} and {_grouped(some)}" if flags else some
         lines = ["# in a second derivative, what was saved has a gradient, too"]
-        lines += condition("if", test, ROOM)
+        lines += when("if", test, ROOM)
         lines += [STEP + c for c in assignment(", ".join(parts), "_through_saved", k.through.arguments(), 12)]
         for output, part in zip(outputs, parts, strict=True):
             lines += [STEP + line for line in self._added(self.names[output], part)]

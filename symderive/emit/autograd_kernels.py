@@ -40,7 +40,7 @@ class GuardedWriter(Writer):
             for assign in group.assigns:
                 condition = self._condition(serves[assign.name])
                 if condition and condition != last:
-                    lines.append(f"if {condition}:")
+                    lines += when("if", condition, WIDTH - 4)
                 lines += [STEP + line if condition else line for line in (*shown, *self._lines(assign))]
                 last, shown = condition, []
         return lines
@@ -138,7 +138,7 @@ class Kernel:
         """``dx = dW = None``: what is not computed."""
         if len(self.flags) < 2:
             return []
-        return [f"{' = '.join(self.names[o] for o in self.plan.outputs)} = None"]
+        return nothing([self.names[o] for o in self.plan.outputs], 4)
 
     @property
     def parameters(self) -> list[str]:
@@ -173,7 +173,7 @@ class Kernel:
         shown = signature((*self.given, *self.optional), made)
         lines = [*head(name, self.parameters, returns), *docstring(doc, shown)]
         lines += [STEP + line for line in self.code]
-        return "\n".join([*lines, f"{STEP}return {', '.join(outputs)}"])
+        return "\n".join([*lines, *(STEP + line for line in listing("return", outputs, 4))])
 
 
 class GuardedBody(Body):
@@ -233,6 +233,35 @@ def unpacking(items: Sequence[str], source: str) -> list[str]:
     """``x, _ = inputs``."""
     line = f"{target(items)} = {source}"
     return [line] if len(line) <= WIDTH - 8 else ["(", *(f"{STEP}{i}," for i in items), f") = {source}"]
+
+
+def listing(start: str, items: Sequence[str], indent: int) -> list[str]:
+    """``return x, y``, one item a line in parentheses where that is long."""
+    line = f"{start} {', '.join(items)}"
+    if len(line) <= WIDTH - indent:
+        return [line]
+    if set(items) == {"None"}:
+        return [f"{start} (None,) * {len(items)}"]
+    return [f"{start} (", *(f"{STEP}{i}," for i in items), ")"]
+
+
+def nothing(names: Sequence[str], indent: int) -> list[str]:
+    """``x = y = None``, in several lines where that is long."""
+    lines = [""]
+    for name in names:
+        if len(f"{lines[-1]}{name} = None") > WIDTH - indent:
+            lines.append("")
+        lines[-1] += f"{name} = "
+    return [f"{line}None" for line in lines]
+
+
+def when(start: str, test: str, width: int) -> list[str]:
+    """``if test:``, over several lines where it is long."""
+    if len(f"{start} {test}:") <= width:
+        return [f"{start} {test}:"]
+    joint = " and " if " and " in test else " or "
+    first, *rest = test.split(joint)
+    return [f"{start} (", f"{STEP}{first}", *(f"{STEP}{joint.strip()} {r}" for r in rest), "):"]
 
 
 def target(items: Sequence[str]) -> str:

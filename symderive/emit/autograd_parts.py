@@ -71,9 +71,10 @@ def _is_compiled() -> bool:
 
 ALONE = """\
 _other = torch._library.custom_ops.OPDEFS.get("{address}")
-if _other is not None and _other._init_fn.__module__ != __name__:
+_place = __name__ if _other is None else _other._init_fn.__module__
+if _place != __name__:
     raise RuntimeError(
-        f"{address} is registered by the module {{_other._init_fn.__module__}}, "
+        f"{address} is registered by the module {{_place}}, "
         "and would be overwritten: emit one of the two with another --namespace"
     )"""
 

@@ -74,7 +74,8 @@ class CustomOpModule(AutogradModule):
         """The lines of the Function's forward."""
         return [
             "# torch.func differentiates inside of vmap: there the formulas take the batch as a whole",
-            f"if any(map(torch._C._functorch.is_batchedtensor, {tupled(self.inputs)})):",
+            f"inputs = {tupled(self.inputs)}",
+            "if any(map(torch._C._functorch.is_batchedtensor, inputs)):",
             *(STEP + line for line in self.formulas()),
             *assignment("return", "_op", self.inputs),
         ]
@@ -94,7 +95,8 @@ class CustomOpModule(AutogradModule):
             *head("_batched", ["info: Any", "in_dims: tuple[int | None, ...]", "*inputs: Tensor"], "Any"),
             *(STEP + line for line in self._batch_rule(several)),
         ]
-        auto = f"_op.register_autograd({self.cls}.backward, setup_context={self.cls}.setup_context)"
+        methods = [f"{self.cls}.backward", f"setup_context={self.cls}.setup_context"]
+        auto = "\n".join(assignment("", "_op.register_autograd", methods, 0))
         end = guard(self.namespace, self.spec.name, self.name)
         return "\n\n\n".join(["\n".join(fake), "\n".join(batch), f"{auto}\n{end}"])
 
@@ -111,7 +113,7 @@ class CustomOpModule(AutogradModule):
             ]
         rows = "tuple(torch.stack(part) for part in zip(*rows, strict=True))" if several else "torch.stack(rows)"
         return [
-            f'"""The op for each entry of a batch. (``{self.name}`` treats the batch as a whole.)"""',
+            *docstring(f"The op for each entry of a batch. (``{self.name}`` treats the batch as a whole.)", indent=""),
             "rows = []",
             "for n in range(info.batch_size):",
             f"{STEP}pairs = zip(inputs, in_dims, strict=True)",
