@@ -220,7 +220,7 @@ def _link(op: str, a: Expr, b: Expr, scope: Scope) -> Expr:
     """``a op b``. A real number that equals an index is none of the index's values before it has been compared with
     them all: it does not pick one, as an integer tensor would, so no Kronecker delta is made of it."""
     read = {access.tensor for access in a.atoms(nodes.Access) | b.atoms(nodes.Access)}
-    if op in ("==", "!=") and not read <= scope.whole and (_counts(a) or _counts(b)):
+    if op in ("==", "!=") and not read.issubset(scope.whole) and (_counts(a) or _counts(b)):
         equal = nodes.And(nodes.Le(a, b), nodes.Le(b, a))
         return equal if op == "==" else nodes.Not(equal)
     return _COMPARE[op](a, b)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Mul, S
 
-from symderive.algebra.nodes import Access, Index, Sum, Where
+from symderive.algebra.nodes import Access, And, Eq, Index, Le, Lt, Not, Sum, Where
+from symderive.algebra.rules.branches import conjuncts_of
 from symderive.algebra.rules.sums import linearity
 from symderive.algebra.terms import Powers, cost, factors, powers, product, terms
 
@@ -125,6 +126,8 @@ def _merge(group: list[tuple[Expr, Sum]]) -> Expr:
     """One group of sums over indices of the same extents; merged where the bodies share a factor."""
     if len(group) == 1:
         return Mul(*group[0])
+    if (both := _over_both_sides(group)) is not None:
+        return both
     _, indices = group[0][1].open()
     bodies = [n * s.body.xreplace(dict(zip(s.bound, indices, strict=True))) for n, s in group]
     parts = [powers(b) for b in bodies]
@@ -138,6 +141,27 @@ def _merge(group: list[tuple[Expr, Sum]]) -> Expr:
         Sum.over(product(S.One, shared) * _factor([(n, _without(p, shared)) for n, p in parts]), indices)
     )
     return merged if cost(merged) < cost(separate) else separate
+
+
+def _over_both_sides(group: list[tuple[Expr, Sum]]) -> Expr | None:
+    """``sum[k : k < i](f) + sum[k : i < k](f) = sum[k : k != i](f)``: a pair is met from both of its ends."""
+    if len(group) != 2:
+        return None
+    _, indices = group[0][1].open()
+    masked = [s.body.xreplace(dict(zip(s.bound, indices, strict=True))) for _, s in group]
+    if not all(isinstance(m, Where) and m.args[2] is S.Zero for m in masked):
+        return None
+    values = [powers(n * m.args[1]) for (n, _), m in zip(group, masked, strict=True)]
+    one, other = (conjuncts_of(m.args[0]) for m in masked)
+    alone, opposite = set(one) - set(other), set(other) - set(one)
+    if values[0] != values[1] or len(alone) != 1 or len(opposite) != 1:
+        return None
+    (a,), (b,) = alone, opposite
+    kinds = {type(a), type(b)}
+    if not kinds <= {Lt, Le} or kinds == {Le} or a.args != b.args[::-1]:
+        return None
+    rest = [c for c in one if c != a] + ([Not(Eq(*a.args))] if type(a) is type(b) else [])
+    return linearity(Sum.over(Where(And(*rest), product(*values[0]), S.Zero), indices))
 
 
 def _elementwise(rests: list[Powers]) -> bool:

@@ -54,7 +54,8 @@ def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
         return True
     if any(_inside_pad(story.records[u].equation.right, name) for u in users):
         return False
-    if not _is_worth_a_try(helper, users, story):
+    constant = _is_constant(helper.right)
+    if not constant and not _is_worth_a_try(helper, users, story):
         return False
     trails: dict[str, Trail] = {}
     before = cost(helper.right) + EQUATION_COST
@@ -64,7 +65,8 @@ def _try_inline(name: str, story: Story, known: tuple[Knowledge, ...]) -> bool:
         trails[user] = simplify(put(right, helper), known)
         before += cost(right)
         after += cost(trails[user].expression)
-    if after > before or (after == before and not _is_alias(helper.right)) or _nests_contraction(helper, trails, story):
+    pays = constant or after < before or (after == before and _is_alias(helper.right))
+    if not pays or _nests_contraction(helper, trails, story):
         return False
     story.absorb(name, trails)
     return True
@@ -83,7 +85,16 @@ def _is_worth_a_try(helper: Equation, users: list[str], story: Story) -> bool:
         return bool(deltas) or (places == 1 and all(cost(r) <= EQUATION_COST for r in rights))
     if places == 1 or _is_alias(helper.right) or not helper.right.atoms(Access):
         return True
-    return len(users) <= 4 and cost(helper.right) * (places - 1) <= 60 and _can_meet(helper.right)
+    small = len(users) <= 4 and cost(helper.right) * (places - 1) <= 60
+    return small and (_can_meet(helper.right) or any(isinstance(f, Eq) for f in factors(helper.right)))
+
+
+def _is_constant(right: Expr) -> bool:
+    """Whether it is a product of numbers, sizes, constants and the upstreams of losses: the same for every entry."""
+    return all(
+        (f.is_Symbol or f.is_Number or isinstance(f, Access)) and not f.atoms(Index)
+        for f in (f.as_base_exp()[0] for f in factors(right))
+    )
 
 
 def _is_alias(right: Expr) -> bool:

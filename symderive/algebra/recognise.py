@@ -13,7 +13,7 @@ from functools import cached_property
 from sympy import Add, Expr, Mul, Pow, S
 from sympy.functions.elementary.exponential import exp as Exp
 
-from symderive.algebra.bounds import always
+from symderive.algebra.bounds import always, in_range, plain_comparison
 from symderive.algebra.nodes import (
     Access,
     And,
@@ -27,6 +27,8 @@ from symderive.algebra.nodes import (
     Max,
     Min,
     Or,
+    Pad,
+    Stop,
     Sum,
     Where,
 )
@@ -272,9 +274,11 @@ class Knowledge:
 
     def known_sum(self, expression: Expr) -> Expr:
         """``sum_k T[.., k, ..]`` where the definition of T says what it is: 0 for a centred tensor, 1 for a softmax."""
-        if not isinstance(expression, Sum) or not isinstance(expression.body, Access) or len(expression.bound) != 1:
+        if not isinstance(expression, Sum) or len(expression.bound) != 1:
             return expression
-        access, bound = expression.body, expression.bound[0]
+        access, bound = _stopped(expression.body), expression.bound[0]
+        if not isinstance(access, Access):
+            return expression
         places = [n for n, i in enumerate(access.indices) if bound in i.atoms(Index)]
         if len(places) != 1 or access.indices[places[0]] != bound:
             return expression
@@ -303,7 +307,7 @@ class Knowledge:
         equation = self.equations.get(tensor)
         if equation is None or equation.indices[axis].extent != extent:
             return None
-        value = Sum.over(equation.right, [equation.indices[axis]])
+        value = Sum.over(_stopped(equation.right), [equation.indices[axis]])
         for _ in range(2):
             for rule in (*SUMS, self._known_total, self.known_sum):
                 value = transform(value, rule)
@@ -339,7 +343,18 @@ class Knowledge:
         parts = factors(term)
         if any(isinstance(f, Access) and self._vanishes(f, condition) for f in parts):
             return True
+        if any(self._is_out_of_range(f, condition) for f in parts):
+            return all(isinstance(f, Pad) or is_finite(f) for f in parts)
         return all(map(is_finite, parts)) and any(self._is_rectified(f, condition) for f in parts)
+
+    def _is_out_of_range(self, factor: Expr, condition: Expr) -> bool:
+        """Whether it is a padded entry, which is 0 unless its position is in range, as the condition asks."""
+        if not isinstance(factor, Pad) or factor.args[1] is not S.Zero:
+            return False
+        access, shapes = factor.args[0], self.program.shapes
+        shape = shapes.get(access.tensor) or shapes.get(access.tensor.removeprefix("d").removesuffix("_total"), ())
+        needed = (c for p, extent in zip(access.indices, shape, strict=False) for c in in_range(p, extent))
+        return any(plain_comparison(c) == condition for c in needed)
 
     def _is_rectified(self, factor: Expr, condition: Expr) -> bool:
         """Whether it is a tensor that is named for ``relu(u)``, which is 0 unless ``u > 0``."""
@@ -354,6 +369,11 @@ class Knowledge:
     def _vanishes(self, access: Access, condition: Expr) -> bool:
         right = self._defined(access)
         return right is not None and vanishes_unless(right, condition)
+
+
+def _stopped(expression: Expr) -> Expr:
+    """The x of ``stop(x)``."""
+    return expression.args[0] if isinstance(expression, Stop) else expression
 
 
 def _masked_form(equation: Equation) -> tuple[Expr, Expr] | None:

@@ -13,6 +13,7 @@ from symderive.algebra.rules.branches import (
     delta_beside_branch,
     function_of_number,
     into_branch,
+    into_branches,
     merge_branches,
     named_branch,
     negated_comparisons,
@@ -25,6 +26,7 @@ from symderive.algebra.rules.exponentials import (
     absorb_normaliser,
     complement,
     complement_of_sigmoid,
+    exponential_of_softplus,
     log_of_sigmoid,
     log_of_sum_of_exponentials,
     logistic,
@@ -32,7 +34,7 @@ from symderive.algebra.rules.exponentials import (
     quotient_of_exponentials,
     shift_of_exponents,
 )
-from symderive.algebra.rules.quotients import complement_of_quotient, value_times_sign
+from symderive.algebra.rules.quotients import cleared_denominators, complement_of_quotient, value_times_sign
 from symderive.algebra.rules.signs import minus_into_sums
 from symderive.algebra.rules.sums import linearity, normalised_sum
 from symderive.algebra.terms import transform
@@ -60,6 +62,7 @@ STABLE: tuple[Rule, ...] = (
     shift_of_exponents,
     absorb_normaliser,
     one_exponential,
+    exponential_of_softplus,
     logistic,
     sign_of_number,
     function_of_number,
@@ -72,6 +75,7 @@ SUMS: tuple[Rule, ...] = (
     certain_condition,
     same_branch,
     into_branch,
+    into_branches,
     linearity,
     normalised_sum,
     merge_branches,
@@ -79,6 +83,7 @@ SUMS: tuple[Rule, ...] = (
     rectified,
     value_times_sign,
     complement_of_quotient,
+    cleared_denominators,
 )
 
 FUNCTION: tuple[Rule, ...] = (

@@ -53,8 +53,8 @@ def same_branch(expression: Expr) -> Expr:
         if not isinstance(condition, And):
             return Where(condition, a, b)
     a = _given(a, condition.args if isinstance(condition, And) else [condition])
-    taken = _under(a, condition, True)
-    other = _under(b, condition, False)
+    taken = _larger(_under(a, condition, True), condition, True)
+    other = _larger(_under(b, condition, False), condition, False)
     if isinstance(taken, Where) and taken.args[2] == other:
         return Where(And(condition, taken.args[0]), taken.args[1], other)
     if isinstance(other, Where) and other.args[2] == taken:
@@ -80,6 +80,16 @@ def _under(expression: Expr, condition: Expr, holds: bool) -> Expr:
     if holds and isinstance(inner, And) and any(c in known for c in inner.args):
         return Where(And(*(c for c in inner.args if c not in known)), expression.args[1], expression.args[2])
     return expression
+
+
+def _larger(expression: Expr, condition: Expr, holds: bool) -> Expr:
+    """A branch in which the condition tells the larger of two numbers: ``max(a, b) = b`` where ``a < b``."""
+    if not isinstance(condition, nodes.Lt | nodes.Le | Eq) or (isinstance(condition, Eq) and not holds):
+        return expression
+    low, high = condition.args if holds else condition.args[::-1]
+    pairs = ((low, high), (high, low))
+    known = {nodes.Maximum(*p): high for p in pairs} | {nodes.Minimum(*p): low for p in pairs}
+    return expression.xreplace(known) if expression.atoms(nodes.Maximum, nodes.Minimum) & known.keys() else expression
 
 
 def merge_branches(expression: Expr) -> Expr:
@@ -239,6 +249,28 @@ def into_branch(expression: Expr) -> Expr:
     deltas = [f for f in rest if isinstance(f, Eq)]
     value = Mul(*(f for f in rest if f not in deltas), *(m.args[1] for m in masks))
     return Mul(*deltas, Where(And(*(m.args[0] for m in masks)), value, S.Zero))
+
+
+def into_branches(expression: Expr) -> Expr:
+    """``where(c, a, where(d, b, 0)) / u = where(c, a / u, where(d, b / u, 0))`` where c is there to keep u from 0."""
+    if not expression.is_Mul:
+        return expression
+    for chain in [f for f in expression.args if isinstance(f, Where) and _ends_in_zero(f.args[2])]:
+        divisors = [f for f in expression.args if f.is_Pow and f.exp.is_negative and chain.args[0].has(f.base)]
+        if divisors:
+            rest = (f for f in expression.args if f is not chain and f not in divisors)
+            return Mul(*rest, _times_leaves(chain, Mul(*divisors)))
+    return expression
+
+
+def _ends_in_zero(expression: Expr) -> bool:
+    return isinstance(expression, Where) and (expression.args[2] is S.Zero or _ends_in_zero(expression.args[2]))
+
+
+def _times_leaves(expression: Expr, factor: Expr) -> Expr:
+    if isinstance(expression, Where):
+        return Where(expression.args[0], *(_times_leaves(a, factor) for a in expression.args[1:]))
+    return factor * expression
 
 
 def rectified(expression: Expr) -> Expr:

@@ -16,7 +16,7 @@ def log_of_sum_of_exponentials(expression: Expr) -> Expr:
         return expression
     result, rest = [], []
     for factor in factors(expression.args[0]):
-        exponents = _sum_of_exponentials(factor)
+        exponents = _sum_of_exponentials(factor) or _log_of_terms(factor)
         if exponents is not None:
             result.append(exponents)
         elif isinstance(factor, Exp):
@@ -42,6 +42,33 @@ def _sum_of_exponentials(expression: Expr) -> Expr | None:
     return None if exponent is None else LogSumExp.over(exponent, indices)
 
 
+def _log_of_terms(expression: Expr) -> Expr | None:
+    """``log(exp(a) + exp(b)) = a + softplus(b - a)`` for the terms of a sum one after the other; 1 is ``exp(0)``."""
+    exponents = [_term_exponent(t) for t in terms(expression)] if expression.is_Add else []
+    known = sorted((e for e in exponents if e is not None), key=lambda e: (bool(e.atoms(LogSumExp)), e.sort_key()))
+    if len(known) < 2 or len(known) < len(exponents):
+        return None
+    whole = known.pop()
+    while known:
+        exponent = known.pop()
+        whole = exponent + nodes.Apply("softplus", whole - exponent)
+    return whole
+
+
+def _term_exponent(term: Expr) -> Expr | None:
+    """The e for which a term is ``exp(e)``."""
+    number, rest = term.as_coeff_Mul()
+    if not number.is_positive or (number == 1 and rest is S.One and term is not S.One):
+        return None
+    scale = log(number)
+    if rest is S.One:
+        return scale
+    if isinstance(rest, Exp):
+        return scale + rest.args[0]
+    inner = _sum_of_exponentials(rest)
+    return None if inner is None else scale + inner
+
+
 def _exponent(body: Expr) -> Expr | None:
     if isinstance(body, Exp):
         return body.args[0]
@@ -64,6 +91,8 @@ def quotient_of_exponentials(expression: Expr) -> Expr:
         if not (exponent.is_number and exponent < 0):
             continue
         whole = _sum_of_exponentials(base)
+        if whole is None and any(isinstance(b, Exp) for b in parts):
+            whole = _log_of_terms(base)
         if whole is not None:
             del parts[base]
             parts[Exp(exponent * whole)] = parts.get(Exp(exponent * whole), S.Zero) + 1
@@ -92,7 +121,24 @@ def one_exponential(expression: Expr) -> Expr:
 
 
 def _normalises(exponential: Expr) -> bool:
-    return any(isinstance(t.as_coeff_Mul()[1], LogSumExp) for t in terms(exponential.args[0]))
+    parts = [t.as_coeff_Mul()[1] for t in terms(exponential.args[0])]
+    return any(isinstance(p, LogSumExp) or (isinstance(p, nodes.Apply) and p.function == "softplus") for p in parts)
+
+
+def exponential_of_softplus(expression: Expr) -> Expr:
+    """``exp(x - softplus(x)) = sigmoid(x)``, and ``exp(f - softplus(s)) = exp(f - s) sigmoid(s)`` for a logsumexp s."""
+    if not isinstance(expression, Exp):
+        return expression
+    for term in terms(expression.args[0]):
+        number, inner = term.as_coeff_Mul()
+        if number != -1 or not isinstance(inner, nodes.Apply) or inner.function != "softplus":
+            continue
+        argument, rest = inner.arguments[0], expression.args[0] - term
+        if rest is S.Zero:
+            return nodes.Apply("sigmoid", -argument)
+        if rest == argument or any(isinstance(t, LogSumExp) for t in terms(argument)):
+            return Exp(rest - argument) * nodes.Apply("sigmoid", argument)
+    return expression
 
 
 def _largest_exponent(expression: Expr) -> Expr | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sympy import Add, Expr, Mul, Pow
+from sympy import Add, Expr, Mul, Pow, S
 
 from symderive.algebra import nodes
-from symderive.algebra.terms import cost, terms
+from symderive.algebra.terms import Powers, cost, factors, powers, product, terms
 
 
 def value_times_sign(expression: Expr) -> Expr:
@@ -15,13 +15,33 @@ def value_times_sign(expression: Expr) -> Expr:
     for sign in [f for f in expression.args if isinstance(f, nodes.Apply) and f.function == "sign"]:
         (value,) = sign.arguments
         size = nodes.Apply("abs", value)
-        for known, product in ((value, size), (size, value)):
+        for known, result in ((value, size), (size, value)):
             for factor in expression.args:
                 base, exponent = factor.as_base_exp()
                 if base == known and exponent.is_Integer and exponent > 0:
                     rest = (f for f in expression.args if f not in (sign, factor))
-                    return value_times_sign(Mul(*rest, product, known ** (exponent - 1)))
+                    return value_times_sign(Mul(*rest, result, known ** (exponent - 1)))
     return expression
+
+
+def cleared_denominators(expression: Expr) -> Expr:
+    """``a / (c (b/c + 1)) = a / (b + c)`` for a named constant c; a size stays with its sum, which is a mean."""
+    if not expression.is_Mul and not expression.is_Pow:
+        return expression
+    number, parts = powers(expression)
+    sums = [b for b, e in parts.items() if b.is_Add and e.is_Integer]
+    below = {f.base for b in sums for t in b.args for f in factors(t) if isinstance(f, Pow) and f.exp.is_negative}
+    best = expression
+    for constant in sorted((c for c in below if c.is_Symbol and not c.is_integer), key=str):
+        cleared: Powers = {}
+        for base, exponent in parts.items():
+            if base in sums and any((t * constant).as_independent(constant)[1] is S.One for t in base.args):
+                cleared[constant] = cleared.get(constant, S.Zero) - exponent
+                base = Add(*(t * constant for t in base.args))  # noqa: PLW2901
+            cleared[base] = cleared.get(base, S.Zero) + exponent
+        candidate = product(number, cleared)
+        best = candidate if cost(candidate) < cost(best) else best
+    return best
 
 
 def complement_of_quotient(expression: Expr) -> Expr:

@@ -105,9 +105,10 @@ def _out_of_where(body: Expr, indices: tuple[Index, ...]) -> tuple[Expr, list[Ex
     if not (isinstance(body, Where) and body.args[2] is S.Zero):
         return body, []
     condition, value, _ = body.args
-    pulled = [f for f in factors(value) if not depends(f, indices) and is_finite(f)]
-    rest = Mul(*(f for f in factors(value) if f not in pulled))
-    return Where(condition, rest, S.Zero), pulled
+    number, parts = powers(value)
+    own = [b**e for b, e in parts.items()]
+    pulled = [f for f in own if not depends(f, indices) and is_finite(f)]
+    return Where(condition, Mul(*(f for f in own if f not in pulled)), S.Zero), [number, *pulled]
 
 
 def is_finite(factor: Expr) -> bool:
