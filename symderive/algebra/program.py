@@ -164,6 +164,12 @@ class Derivation:
         return tuple(self.telling.write(e) for e in self.forward.equations if e.tensor not in known)
 
     @cached_property
+    def named(self) -> tuple[str, ...]:
+        """What only the formulas of the gradients have a name for: what goes into a function, say."""
+        told = {*self.intermediate, *(g.tensor for g in self.gradients.values())}
+        return tuple(e.tensor for e in self.display.equations if e.tensor not in told)
+
+    @cached_property
     def intermediate(self) -> dict[str, tuple[Step, ...]]:
         """The steps to each gradient of an intermediate tensor, ``dy``, by its name, in order.
 

@@ -162,7 +162,7 @@ def _intermediate(derivation: Derivation, notation: Notation, forms: ArrayForms)
     letters = spec_letters(derivation.spec, derivation.forward)
     own = {gradient.tensor for gradient in derivation.gradients.values()}
     kept = {e.tensor: e for e in derivation.display.equations if e.tensor not in own}
-    for tensor in {**derivation.intermediate, **kept}:
+    for tensor in dict.fromkeys((*derivation.named, *derivation.intermediate, *kept)):
         of = notation.gradients.get(tensor) or notation.totals.get(tensor)
         yield Heading(f"Gradient with respect to the intermediate `{of}`" if of else f"The helper `{tensor}`")
         yield from _steps(derivation.intermediate.get(tensor, ()), notation)

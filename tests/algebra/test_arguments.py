@@ -6,6 +6,9 @@ import pytest
 
 from symderive.algebra.derive import derive
 from symderive.api import Derivation
+from symderive.emit.writeup import Heading, writeup
+from symderive.report.derivation import mathematics
+from symderive.report.document import Formula, StepLine
 from symderive.spec import loads
 
 ATTENTION = """
@@ -62,3 +65,13 @@ def test_what_is_read_once_is_written_out():
     derivation = Derivation(derive(loads(text.replace("y[n, j] = relu(", "L = sum[n, j](").replace("k]))", "k])**2)"))))
     assert derivation.array_form("dW") == "dW = W @ x.T @ x * 2", derivation.array_form("dW")
     assert "L_in" in derivation.saved
+
+
+def test_what_was_named_is_said_before_it_is_used():
+    spec = loads(HIDDEN)
+    blocks = list(mathematics(Derivation(derive(spec))))
+    where = next(n for n, b in enumerate(blocks) if isinstance(b, Formula) and b.label == "where")
+    assert blocks[where].text == "y_in[n, j] = sum[k](x[n, k] * W[j, k])"
+    assert where < min(n for n, b in enumerate(blocks) if isinstance(b, StepLine))
+    headings = [b.text for b in writeup(derive(spec)) if isinstance(b, Heading)]
+    assert headings.index("The helper `y_in`") < headings.index("Gradient with respect to the intermediate `y_in`")
