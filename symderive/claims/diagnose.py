@@ -51,6 +51,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     residual.missing_multiple,
     diagonals.off_diagonal,
     edits.single_edits,
+    residual.missing_product,
     values.summed_away,
     forwards.by_a_function,
     forwards.unnamed_derivative,

@@ -23,7 +23,7 @@ from symderive.claims.trees import (
     product_of,
     tensor_of,
 )
-from symderive.claims.world import gradient_names
+from symderive.claims.world import gradient_names, sole_scalar
 from symderive.record import record
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, STRUCTURAL
@@ -249,7 +249,9 @@ _UNDONE = {"log_softmax": "exp", "logsumexp": "exp"}
 def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
     """The tensors that could stand as a factor or a term at a place, with indices at hand."""
     tensors = desk.benches[0].tensors
+    one = f"d{desk.spec.outputs[0]}" if sole_scalar(desk.spec) else ""
     usable = [n for n in tensors if not n.startswith(("D:", "~")) and not doubled(desk, n) and n != desk.line.name]
+    usable = [n for n in usable if n != one]
     ids = {i.name for i in desk.spec.inputs if not i.is_real}
     seen = names_in(root)
     gradients = gradient_names(desk.spec)

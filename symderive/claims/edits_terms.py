@@ -117,8 +117,11 @@ def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             what = "upstream" if kind == "missing_upstream" else "factor"
             words = f"The {what} {desk.text(factor)} is missing in {desk.text(inner)}."
             yield Edit(kind, put(node, place, syntax.Binary("*", inner, factor)), words)
+            quotient: syntax.Node = syntax.Binary("/", inner, factor)
             words = f"The division of {desk.text(inner)} by {desk.text(factor)} is missing."
-            yield Edit(kind, put(node, place, syntax.Binary("/", inner, factor)), words)
+            if factor == inner:
+                quotient, words = number(1), f"{desk.text(inner)} should be 1."
+            yield Edit(kind, put(node, place, quotient), words)
 
 
 def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -32,6 +32,11 @@ def lacking(desk: Desk) -> Finding | None:
     return next((f for f in _compared(desk) if f.kind != "unknown"), None)
 
 
+def in_full(desk: Desk) -> Finding | None:
+    """Terms that the claim lacks where factors such as ``1 - p`` are multiplied out, too."""
+    return next((f for f in _compared(desk, whole=False) if f.kind == "missing_term"), None)
+
+
 def several_mistakes(desk: Desk) -> Finding | None:
     """The claim lacks terms of the truth and has others with another sign or factor."""
     if desk.condition is not None and not desk.condition.weak:
@@ -39,14 +44,14 @@ def several_mistakes(desk: Desk) -> Finding | None:
     return next((f for f in _compared(desk) if f.kind == "unknown"), None)
 
 
-def _compared(desk: Desk) -> Iterator[Finding]:
+def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
     if desk.claimed is None or desk.line.role not in ("gradient", "jacobian"):
         return
     for statement in _formulas(desk):
         if desk.late:
             return
         line = line_of(desk, statement)
-        terms = multiplied_out(statement.right)
+        terms = multiplied_out(statement.right, whole)
         if not 2 <= len(terms) <= MOST_TERMS:
             continue
         ratios = _multiples(desk, line, terms)
@@ -149,24 +154,29 @@ def _as_statement(equation: model.Equation) -> syntax.Statement:
 # Multiplied out
 
 
-def _of_factor(node: syntax.Node) -> Terms:
-    """The terms of a factor; ``1 - p`` is one as a whole."""
-    return [(1, node)] if number(1) in [t for _, t in terms_of(node)] else multiplied_out(node)
+def multiplied_out(node: syntax.Node, whole: bool = True) -> Terms:
+    """The terms of an expression when products, quotients and sums are taken of each term of what they hold.
 
-
-def multiplied_out(node: syntax.Node) -> Terms:
-    """The terms of an expression when products, quotients and sums are taken of each term of what they hold."""
+    Factors such as ``1 - p`` stay ``whole`` or do not.
+    """
     match node:
         case syntax.Binary(op="+" | "-"):
-            return [(s * inner, t) for s, term in terms_of(node) for inner, t in multiplied_out(term)]
+            return [(s * inner, t) for s, term in terms_of(node) for inner, t in multiplied_out(term, whole)]
         case syntax.Unary(op="-"):
-            return [(-s, t) for s, t in multiplied_out(node.operand)]
+            return [(-s, t) for s, t in multiplied_out(node.operand, whole)]
         case syntax.Binary(op="*"):
-            pairs = itertools.product(_of_factor(node.left), _of_factor(node.right))
+            pairs = itertools.product(*(_of_factor(side, whole) for side in (node.left, node.right)))
             few = itertools.islice(pairs, MOST_TERMS + 1)
-            return [(s * r, replace(node, left=a, right=b)) for (s, a), (r, b) in few]
+            return [(s * r, a if b == number(1) else times(a, b)) for (s, a), (r, b) in few]
         case syntax.Binary(op="/"):
-            return [(s, replace(node, left=t)) for s, t in multiplied_out(node.left)]
+            return [(s, replace(node, left=t)) for s, t in multiplied_out(node.left, whole)]
         case syntax.Binder(op="sum" | "mean"):
-            return [(s, replace(node, body=t)) for s, t in multiplied_out(node.body)]
+            return [(s, replace(node, body=t)) for s, t in multiplied_out(node.body, whole)]
     return [(1, node)]
+
+
+def _of_factor(node: syntax.Node, whole: bool) -> Terms:
+    """The terms of a factor; ``1 - p`` is one as a whole."""
+    if whole and number(1) in [t for _, t in terms_of(node)]:
+        return [(1, node)]
+    return multiplied_out(node, whole)

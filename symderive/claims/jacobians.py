@@ -29,7 +29,7 @@ def jacobian_statement(spec: model.Spec, derivation: Derivation, line: Line) -> 
     if letters is None or not isinstance(left, syntax.Call):
         return None
     upper, lower = left.arguments
-    own = _with_gradients(spec, derivation) if _name(upper) not in spec.shapes else spec
+    own = _with_gradients(spec, derivation, _name(upper)) if _name(upper) not in spec.shapes else spec
     if own is None or (_plain(_name(upper)) not in own.shapes and _name(upper) not in own.shapes):
         return None
     of = _name(upper) if _name(upper) in spec.shapes else _plain(_name(upper))
@@ -55,13 +55,18 @@ def _plain(gradient: str) -> str:
     return f"own_{gradient}"
 
 
-def _with_gradients(spec: model.Spec, derivation: Derivation) -> model.Spec | None:
-    """The spec with the equations of its gradients; their upstreams are inputs."""
+def _with_gradients(spec: model.Spec, derivation: Derivation, upper: str) -> model.Spec | None:
+    """The spec with the equation of a gradient, and of those it reads; upstreams are inputs."""
     from symderive.algebra.derive import spec_letters
     from symderive.algebra.unbuild import resolved
 
     letters = spec_letters(spec, derivation.forward)
-    found = [resolved(e, letters) for e in derivation.display.equations]
+    found: list[model.Equation] = []
+    needed = {upper}
+    for equation in reversed(derivation.display.equations):
+        if equation.tensor in needed:
+            found.insert(0, resolved(equation, letters))
+            needed |= names_in(found[0].right)
     given = [n for n in spec.outputs if any(f"d{n}" in names_in(e.right) for e in found)]
     inputs = (*spec.inputs, *(model.Input(_plain(f"d{n}"), spec.shapes[n]) for n in given))
     names = {n: _plain(n) for n in (*gradient_names(spec), *(e.tensor for e in found)) if n not in spec.shapes}

@@ -94,10 +94,11 @@ MOST_QUOTED = 120
 """Characters of a formula that still help in a sentence."""
 
 
-def _within(node: syntax.Node) -> str:
+def _within(desk: Desk, node: syntax.Node) -> str:
     """Where something belongs, if that is short enough to be read."""
     text = to_text(node)
-    return f": the gradient has {text}" if len(text) <= MOST_QUOTED else ""
+    what = "derivative" if desk.line.role == "jacobian" else "gradient"
+    return f": the {what} has {text}" if len(text) <= MOST_QUOTED else ""
 
 
 def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
@@ -108,7 +109,7 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
                 if _is_one(rest):
                     continue  # 1 - p is missing as a factor
                 words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
-                text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(right)}."
+                text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(desk, right)}."
                 yield "missing_term", put(right, place, sum_of(rest)), text
 
 
@@ -166,9 +167,9 @@ def _dropped_factors(
             rest = [f for m, f in enumerate(factors) if m != n]
             upstream = tensor_of(factor) in upstreams
             what = "upstream" if upstream else "factor"
-            text = f"The {what} {to_text(factor)} is missing{_within(inner)}."
+            text = f"The {what} {to_text(factor)} is missing{_within(desk, inner)}."
             if op == "/":
-                text = f"The division by {to_text(factor)} is missing{_within(inner)}."
+                text = f"The division by {to_text(factor)} is missing{_within(desk, inner)}."
             yield "missing_upstream" if upstream else "factor", put(right, place, product_of(rest)), text
 
 
@@ -182,5 +183,5 @@ def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
         if name not in tensors or any(part == "indices" for part, _ in place):
             continue
         for other in (n for n in alike(desk, name) if n not in helpers):
-            text = f"{other} stands where {name} should be{_within(right)}."
+            text = f"{other} stands where {name} should be{_within(desk, right)}."
             yield "wrong_operand", put(right, place, with_tensor(inner, other)), text

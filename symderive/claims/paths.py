@@ -14,6 +14,7 @@ from symderive.check.floats import FLOAT
 from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
+from symderive.claims.expansion import in_full
 from symderive.claims.points import Point
 from symderive.claims.world import World
 from symderive.spec import model, syntax
@@ -104,18 +105,28 @@ def missing_terms(desk: Desk) -> Finding | None:
     for count, (keys, words) in enumerate(paths.groups(desk.line.tensor)):
         if desk.late or count > MOST_PATHS:
             return None
-        if _equals(desk, paths, keys, 1):
-            return Finding("missing_term", f"A term is missing: {words}.")
+        if _equals(desk, paths, keys) and _equals_everywhere(desk, keys):
+            return in_full(desk) or Finding("missing_term", f"A term is missing: {words}.")
     return None
 
 
-def _equals(desk: Desk, paths: Paths, keys: frozenset[str], sign: int) -> bool:
+def _equals(desk: Desk, paths: Paths, keys: frozenset[str]) -> bool:
     assert desk.claimed is not None
     for world, claimed, true in zip(paths.worlds, desk.claimed, desk.truths, strict=True):
-        part = sign * paths.without(keys, desk.line.tensor, world)
+        part = paths.without(keys, desk.line.tensor, world)
         if not close_floats(_ordered(desk, part, claimed), claimed, 1e-9) or close_floats(part, true, 1e-9):
             return False
     return True
+
+
+def _equals_everywhere(desk: Desk, keys: frozenset[str]) -> bool:
+    """Whether the claim is the gradient without those paths at all points, and anything at all at some of them."""
+    paths = Paths(desk.spec, desk.court.points.main)
+    claims = [desk.value(bench, desk.node) for bench in desk.elsewhere]
+    parts = (
+        _ordered(desk, paths.without(keys, desk.line.tensor, w), c) for w, c in zip(paths.worlds, claims, strict=True)
+    )
+    return any(map(np.any, claims)) and all(map(close_floats, parts, claims))
 
 
 def _ordered(desk: Desk, part: np.ndarray, like: np.ndarray) -> Any:

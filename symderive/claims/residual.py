@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +12,7 @@ from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import available, composites, deltas
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import number, sum_of
+from symderive.claims.trees import factors_of, number, product_of, sum_of
 from symderive.claims.values import scaled
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -40,19 +41,76 @@ def missing_multiple(desk: Desk) -> Finding | None:
     return None
 
 
-def multiple_of_factor(desk: Desk) -> Finding | None:
-    """The claim lacks a factor that is a multiple of a tensor, or has one too many: ``2 * m``."""
-    for candidate in [*available(desk, desk.node, ()), *composites(desk, desk.node, ())]:
-        for op in ("*", "/"):
-            if desk.late:
-                return None
-            node = syntax.Binary(op, desk.node, candidate)
-            ratio = _quotient(desk, node)
-            if ratio is None or not desk.fits(corrected := scaled(ratio, node)):
-                continue
-            factor = scaled(ratio, candidate) if op == "*" else syntax.Binary("/", ratio.node, candidate)
-            return Finding("factor", f"The factor {desk.text(factor)} is missing.", corrected)
+def missing_product(desk: Desk) -> Finding | None:
+    """The claim lacks a term that is a product of tensors at hand: ``- V[i, f] * x[i]**2``."""
+    try:
+        benches = desk.ratio_benches
+        rests = [desk.truth(b) - desk.value(b, desk.node) for b in benches]
+    except (ClaimError, SymderiveError, ValueError):
+        return None
+    for candidate in _products(desk, rests[0]):
+        if desk.late:
+            return None
+        ratio = _ratio(desk, benches, rests, candidate)
+        if ratio is None:
+            continue
+        term, sign = scaled(Ratio(abs(ratio.number), ratio.powers), candidate), 1 if ratio.number > 0 else -1
+        if desk.fits(corrected := sum_of([(1, desk.node), (sign, term)])):
+            words = f"A term is missing: {'+' if sign > 0 else '-'} {desk.text(term)}."
+            return Finding("missing_term", words, corrected)
     return None
+
+
+def multiple_of_factor(desk: Desk) -> Finding | None:
+    """The claim lacks a factor that is a multiple of a tensor or of a product of some, or has one too many."""
+    singles = [*available(desk, desk.node, ()), *composites(desk, desk.node, ())]
+    try:
+        with np.errstate(all="ignore"):
+            quotient = desk.truths[0] / desk.value(desk.benches[0], desk.node)
+    except (ClaimError, SymderiveError, ValueError):
+        return None
+    for candidate in [*singles, *(syntax.Binary("/", number(1), s) for s in singles), *_products(desk, quotient)]:
+        if desk.late:
+            return None
+        node = product_of([*factors_of(desk.node), *factors_of(candidate)])
+        ratio = _quotient(desk, node)
+        if ratio is not None and desk.fits(corrected := scaled(ratio, node)):
+            return Finding("factor", f"The factor {desk.text(scaled(ratio, candidate))} is missing.", corrected)
+    return None
+
+
+def _products(desk: Desk, target: np.ndarray) -> Iterator[syntax.Node]:
+    """Products of powers of up to three tensors at hand that have the target's entries, but for a common factor."""
+    target = np.asarray(target, dtype=float)
+    used = np.isfinite(target) & (target != 0)
+    if used.sum() < FEWEST:
+        return
+    logs: list[tuple[syntax.Node, np.ndarray]] = []
+    for candidate in available(desk, desk.node, ()):
+        try:
+            value = np.abs(np.broadcast_to(desk.value(desk.benches[0], candidate), target.shape)[used])
+        except (ClaimError, SymderiveError, ValueError):
+            continue
+        if value.all() and np.isfinite(value).all() and len(logs) < MOST_TENSORS:
+            logs.append((candidate, np.log(value)))
+    wanted = np.log(np.abs(target[used]))
+    for count in (1, 2, 3):
+        for chosen in itertools.combinations(logs, count):
+            for powers in itertools.product(_POWERS, repeat=count):
+                rest = wanted - sum(p * log for p, (_, log) in zip(powers, chosen, strict=True))
+                if np.ptp(rest) < _CLOSE:
+                    yield product_of([_factor(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
+
+
+_POWERS = (1, 2, -1)
+_CLOSE = 1e-8
+FEWEST = 3
+MOST_TENSORS = 10
+
+
+def _factor(node: syntax.Node, power: int) -> tuple[str, syntax.Node]:
+    raised = node if abs(power) == 1 else syntax.Binary("**", node, number(abs(power)))
+    return ("*" if power > 0 else "/"), raised
 
 
 def _quotient(desk: Desk, node: syntax.Node) -> Ratio | None:

@@ -69,7 +69,7 @@ def sum_of(terms: Sequence[tuple[int, syntax.Node]]) -> syntax.Node:
     if ordered:
         result = ordered[0][1]
     else:
-        result, rest = syntax.Unary("-", terms[0][1]), list(terms[1:])
+        result, rest = negated(terms[0][1]), list(terms[1:])
     for sign, term in rest:
         result = syntax.Binary("+" if sign > 0 else "-", result, term)
     return result

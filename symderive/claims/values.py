@@ -14,7 +14,7 @@ from symderive.claims.desk import Desk, Finding
 from symderive.claims.edits_axes import means
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import axis, factors_of, method, negated, number, rename, times
+from symderive.claims.trees import axis, factors_of, method, negated, number, product_of, rename, times
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -59,8 +59,11 @@ def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
         if power == 1 and (freed := _undivided(node, name)) is not None:
             rest = tuple(p for p in ratio.powers if p[0] != name)
             return scaled(Ratio(ratio.number, rest), freed)
-    if ratio.number != 1 and (number_changed := _number_changed(node, ratio.number)) is not None:
-        return scaled(Ratio(Fraction(1), ratio.powers), number_changed)
+    for change in (_number_changed, _divisor_changed):
+        if ratio.number != 1 and (changed := change(node, ratio.number)) is not None:
+            return scaled(Ratio(Fraction(1), ratio.powers), changed)
+    if ratio.number.numerator == 1 and ratio.number != 1 and not ratio.powers:
+        return syntax.Binary("/", node, number(ratio.number.denominator))
     if ratio.number == 1 and ratio.powers and all(p < 0 for _, p in ratio.powers):
         for factor in factors_of(Ratio(Fraction(1), tuple((n, -p) for n, p in ratio.powers)).node):
             node = syntax.Binary("/", node, factor[1])
@@ -100,6 +103,22 @@ def _number_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
     if left is None:
         return None
     return node.right if left == number(1) and node.op == "*" else replace(node, left=left)
+
+
+def _divisor_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
+    """The expression with a whole number by which it is divided multiplied the other way; None where there is none."""
+    if not isinstance(node, syntax.Binary) or node.op not in ("*", "/"):
+        return None
+    if node.op == "/":
+        divisors = factors_of(node.right)
+        for n, (op, divisor) in enumerate(divisors):
+            if op != "*" or not isinstance(divisor, syntax.Number) or (divisor.value / by).denominator != 1:
+                continue
+            changed = [] if divisor.value == by else [(op, number(divisor.value / by))]
+            rest = [*divisors[:n], *changed, *divisors[n + 1 :]]
+            return replace(node, right=product_of(rest)) if rest else node.left
+    left = _divisor_changed(node.left, by)
+    return None if left is None else replace(node, left=left)
 
 
 def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int = 1) -> tuple[str, str]:
@@ -167,8 +186,21 @@ def _transpose_node(node: syntax.Node, order: tuple[int, ...]) -> syntax.Node:
             return syntax.Binary("@", _flip(node.right), _flip(node.left))
         if isinstance(node, syntax.Call) and node.function == "outer":
             return syntax.Call("outer", node.arguments[::-1])
+        if isinstance(node, syntax.Unary):
+            return replace(node, operand=_transpose_node(node.operand, order))
+        if isinstance(node, syntax.Binary) and node.op == "/" and not _is_matrix(node.right):
+            return replace(node, left=_transpose_node(node.left, order))
+        if isinstance(node, syntax.Binary) and node.op == "*" and not _is_matrix(node.left):
+            return replace(node, right=_transpose_node(node.right, order))
         return _flip(node)
     return method(node, "permute", *(number(x) for x in order))
+
+
+def _is_matrix(node: syntax.Node) -> bool:
+    """Whether an operand may have axes: it is no number, and no product or power of numbers."""
+    if isinstance(node, syntax.Binary):
+        return _is_matrix(node.left) or _is_matrix(node.right)
+    return not isinstance(node, syntax.Number)
 
 
 def _flip(node: syntax.Node) -> syntax.Node:
