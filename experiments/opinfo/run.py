@@ -30,6 +30,7 @@ NOTES = {
     "hardsigmoid": "PyTorch multiplies by 1/6 rounded to float32, in float64, too: dx is 0.16666667163 for 1/6.",
     "bce": "PyTorch's second derivative has 1e-12 added to p and to 1 - p: it is off by 1e-11 of its value, and the "
     "emitted one by rounding.",
+    "cosine_embedding": "PyTorch adds 1e-12 to the squares of the lengths, also of those that are not 0.",
 }
 """Why a spec fails, where that is known."""
 

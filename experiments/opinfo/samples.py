@@ -40,6 +40,7 @@ class Row:
     ``inputs`` are the arguments that become the spec's inputs, in its order; ``constants`` has the argument of each
     constant of the spec; every other argument must be as it says, or left out. ``arrange`` rewrites the arguments
     beforehand into those of another call of the op, one that the spec describes. What PyTorch needs may be anything.
+    ``called`` gives PyTorch's function the inputs in its own shapes, where the spec has an axis more.
     """
 
     op: str
@@ -47,6 +48,7 @@ class Row:
     inputs: str = "input"
     constants: Mapping[str, str] = field(default_factory=dict)
     arrange: tuple[Arrange, ...] = ()
+    called: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function
 
 
 def point(row: Row, sample: Any) -> Point:
@@ -64,7 +66,7 @@ def point(row: Row, sample: Any) -> Point:
         if not free and not _equal(value, row.arguments.get(name)):
             raise SkipError(f"{name} = {_shown(value)}")
     constants = {c: _number(given[a], a) for c, a in row.constants.items()}
-    function = functools.reduce(getattr, row.op.split("."), torch)
+    function = row.called(functools.reduce(getattr, row.op.split("."), torch))
     rest = {n: v for n, v in given.items() if n not in wanted and n in row.arguments}
 
     def original(*inputs: Tensor) -> Any:
@@ -112,16 +114,16 @@ def at_least_one_axis(*names: str) -> Arrange:
 
 
 def last_axis(*names: str, default: int | None = None) -> Arrange:
-    """The axes ``dim`` are moved to the end and made one, ``keepdim`` is dropped: ``dim`` is -1. None are all."""
+    """The axes ``dim`` are moved to the end and made one, ``keepdim`` is dropped: ``dim`` is -1. None are all.
+
+    A scalar becomes a vector of one entry, shapes that are broadcast become one.
+    """
 
     def change(given: Arguments) -> None:
         dims = default if given["dim"] is NEEDED else given["dim"]
-        ranks = {given[n].dim() for n in names}
-        if len(ranks) > 1 or len({given[n].shape for n in names}) > 1:
-            raise SkipError("shapes that are broadcast")
-        rank = ranks.pop()
-        if not rank:
-            raise SkipError("a scalar, which has no axis")
+        broadcast(*names)(given)
+        at_least_one_axis(*names)(given)
+        rank = given[names[0]].dim()
         chosen = tuple(range(rank)) if dims is None or dims == () else dims if isinstance(dims, Sequence) else (dims,)
         for name in names:
             x = given[name].movedim(chosen, tuple(range(-len(chosen), 0)))
@@ -133,6 +135,98 @@ def last_axis(*names: str, default: int | None = None) -> Arrange:
             given["dtype"] = None
 
     return change
+
+
+def broadcast(*names: str) -> Arrange:
+    """Arguments that PyTorch broadcasts have the shape that they are broadcast to."""
+
+    def change(given: Arguments) -> None:
+        if all(isinstance(given[n], Tensor) for n in names):
+            given.update(
+                zip(names, (x.clone() for x in torch.broadcast_tensors(*(given[n] for n in names))), strict=True)
+            )
+
+    return change
+
+
+def no_indices(given: Arguments) -> None:
+    """The values of a pooling are the same without the places that they are from."""
+    given["return_indices"] = False
+
+
+def padded(value: float, axes: int) -> Arrange:
+    """The padding of a pooling is part of the input: ``padding`` on both sides, and what ``ceil_mode`` adds behind."""
+
+    def change(given: Arguments) -> None:
+        kernel, stride, padding, dilation = (
+            _each(given[n], axes) for n in ("kernel_size", "stride", "padding", "dilation")
+        )
+        sides: list[int] = []
+        for axis in range(axes):
+            length, p = given["input"].shape[axis - axes], padding[axis]
+            over = length + 2 * p - dilation[axis] * (kernel[axis] - 1) - 1
+            more = -over % stride[axis] if given["ceil_mode"] else 0
+            if (over + more) // stride[axis] * stride[axis] >= length + p:
+                more = 0  # a window begins in the input or in the padding before it
+            sides = [p, p + more, *sides]
+        if any(sides):
+            given["input"] = torch.nn.functional.pad(given["input"], sides, value=value)
+        given["padding"], given["ceil_mode"] = 0, False
+
+    return change
+
+
+def _each(value: Any, count: int) -> tuple[int, ...]:
+    """One number for each axis."""
+    return tuple(value) if isinstance(value, tuple | list) and len(value) > 1 else (plain(value),) * count
+
+
+def plain_padding(given: Arguments) -> None:
+    """``valid`` is no padding, ``same`` as much on each side as keeps the length, where the sides are alike."""
+    if given["padding"] == "valid":
+        given["padding"] = 0
+    elif given["padding"] == "same":
+        sizes = given["weight"].shape[2:]
+        totals = {d * (n - 1) for d, n in zip(_each(given["dilation"], len(sizes)), sizes, strict=True)}
+        if len(totals) > 1 or (total := totals.pop()) % 2:
+            raise SkipError("padding that differs between sides or axes")
+        given["padding"] = total // 2
+
+
+def averaged(own: str, over: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A loss that the spec reduces as ``own`` does, in a sample that reduces it in any way, or not at all.
+
+    What is added up is the same, and is divided by the number of entries of the argument ``over``, or by that of its
+    rows for ``batchmean``.
+    """
+
+    def called(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(reduction: Any, **given: Any) -> Tensor:
+            reduction = own if reduction is NEEDED else reduction
+            result = function(reduction=reduction, **given)
+            counts = {"mean": given[over].numel(), "batchmean": len(given[over]), "sum": 1, "none": 1}
+            total = result.sum() if reduction == "none" else result
+            return result if reduction == own else total * counts[reduction] / counts[own]
+
+        return call
+
+    return called
+
+
+def in_groups(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A convolution of input and weight with an axis of groups."""
+
+    def call(input: Tensor, weight: Tensor, groups: int, **rest: Any) -> Tensor:
+        result = function(input=input.flatten(1, 2), weight=weight.flatten(0, 1), groups=groups, **rest)
+        return result.unflatten(1, (groups, -1))
+
+    return call
+
+
+def split_groups(given: Arguments) -> None:
+    """Input and weight get an axis of groups."""
+    given["input"] = given["input"].unflatten(1, (given["groups"], -1))
+    given["weight"] = given["weight"].unflatten(0, (given["groups"], -1))
 
 
 def rows(*names: str) -> Arrange:
@@ -150,8 +244,7 @@ def pairs(*names: str) -> Arrange:
     """Two axes, of entries that all count alike: the first, and all others as one."""
 
     def change(given: Arguments) -> None:
-        if len({given[n].shape for n in names}) > 1:
-            raise SkipError("shapes that are broadcast")
+        broadcast(*names)(given)
         for name in names:
             x = given[name]
             given[name] = x[:, None] if x.dim() == 1 else x.flatten(1) if x.dim() else x.reshape(1, 1)
@@ -163,8 +256,7 @@ def one_axis(*names: str) -> Arrange:
     """One axis, of entries that all count alike."""
 
     def change(given: Arguments) -> None:
-        if len({given[n].shape for n in names}) > 1:
-            raise SkipError("shapes that are broadcast")
+        broadcast(*names)(given)
         for name in names:
             given[name] = given[name].reshape(-1)
 
@@ -216,7 +308,7 @@ def first_of_batch(*names: str) -> Arrange:
             x = given[name]
             if 0 in x.shape[:-2]:
                 raise SkipError("an empty batch")
-            given[name] = x.reshape(-1, *x.shape[-2:])[0]
+            given[name] = x.flatten(0, -3)[0] if x.dim() > 2 else x
 
     return change
 

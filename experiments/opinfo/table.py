@@ -11,15 +11,21 @@ from samples import (
     Row,
     SkipError,
     at_least_one_axis,
+    averaged,
     default,
     first_of_batch,
+    in_groups,
     last_axis,
+    no_indices,
     normalised,
     one_axis,
     ones,
+    padded,
     pairs,
     plain,
+    plain_padding,
     rows,
+    split_groups,
     unbatched,
     zeros,
 )
@@ -48,32 +54,54 @@ def in_rows(row: Row) -> Row:
 def loss(
     op: str, inputs: str, *, constants: Mapping[str, str] | None = None, axes: Any = pairs, **arguments: Any
 ) -> Row:
-    """A loss that averages over all entries."""
+    """A loss that averages over all entries, or as ``reduction`` says."""
     names = inputs.split()
-    given = {**dict.fromkeys(names, NEEDED), "reduction": "mean", **arguments}
-    return Row(f"{F}{op}", given, inputs, constants or {}, (axes(*names),))
+    own = arguments.pop("reduction", "mean")
+    given = {**dict.fromkeys(names, NEEDED), "reduction": NEEDED, **arguments}
+    return Row(f"{F}{op}", given, inputs, constants or {}, (axes(*names),), averaged(own, names[0]))
 
 
 def classes(op: str, inputs: str, constants: Mapping[str, str] | None = None, **arguments: Any) -> Row:
     """A loss of scores of classes, and ids; ``arguments`` are what a spec takes otherwise than PyTorch does."""
-    given = {"input": NEEDED, "target": NEEDED, "weight": None, "ignore_index": -100, "reduction": "mean"}
+    given = {"input": NEEDED, "target": NEEDED, "weight": None, "ignore_index": -100, "reduction": NEEDED}
     if op == "cross_entropy":
         given["label_smoothing"] = 0.0
-    return Row(f"{F}{op}", given | arguments, inputs, constants or {}, (_ids,))
+    plain_mean = not {"weight", "ignored"} & {*arguments, *(constants or {})}
+    given |= {} if plain_mean else {"reduction": "mean"}  # each id counts as its weight says, or not at all
+    called = {"called": averaged("mean", "target")} if plain_mean else {}
+    return Row(f"{F}{op}", given | arguments, inputs, constants or {}, (_ids,), **called)
 
 
 def _ids(given: dict[str, Any]) -> None:
-    if given["input"].dim() != 2:
-        raise SkipError("not scores [N, C]")
     if given["target"].is_floating_point():
         raise SkipError("probabilities in place of ids")
+    given["input"], given["target"] = _scores(given["input"]), given["target"].reshape(-1)
 
 
 def _weights(given: dict[str, Any]) -> None:
-    if given["input"].dim() != 2:
-        raise SkipError("not scores [N, C]")
     if not given["target"].is_floating_point():
         raise SkipError("ids in place of probabilities")
+    given["input"], given["target"] = _scores(given["input"]), _scores(given["target"])
+
+
+def in_rows_of_batch(function: Any) -> Any:
+    """The sum over rows of a loss whose mean is over rows, too."""
+
+    def call(reduction: Any, **given: Any) -> torch.Tensor:
+        result = function(reduction="mean" if reduction is NEEDED else reduction, **given)
+        return result.sum() if reduction in ("sum", "none") else result * len(given["input"])
+
+    return call
+
+
+def _scores(x: torch.Tensor) -> torch.Tensor:
+    """Scores [N, C] of scores [C] or [N, C, ...]: every place counts alike."""
+    return x[None] if x.dim() == 1 else x.movedim(1, -1).reshape(-1, x.shape[1])
+
+
+def _one_group(given: dict[str, Any]) -> None:
+    if given["groups"] is NEEDED:
+        given["groups"] = 1
 
 
 def _kernel_size(given: dict[str, Any]) -> None:
@@ -83,6 +111,12 @@ def _kernel_size(given: dict[str, Any]) -> None:
 def _scale(given: dict[str, Any]) -> None:
     if given["scale"] is None:
         given["scale"] = given["query"].shape[-1] ** -0.5
+
+
+def _seen(given: dict[str, Any]) -> None:
+    """No query sees the keys behind the last one's."""
+    for name in ("key", "value"):
+        given[name] = given[name][: len(given["query"])]
 
 
 def _kernel(given: dict[str, Any]) -> None:
@@ -102,8 +136,11 @@ def _parts(given: dict[str, Any]) -> None:
 
 
 def _moved(given: dict[str, Any]) -> None:
+    at_least_one_axis("input")(given)
+    if given["dims"] is NEEDED:  # PyTorch rolls all entries then, in their order
+        given["input"], given["dims"] = given["input"].reshape(-1), 0
     dim = plain(given["dims"])
-    if not isinstance(dim, int) or not given["input"].dim():
+    if not isinstance(dim, int):
         raise SkipError("not along one axis")
     given["input"], given["dims"] = given["input"].movedim(dim, -1), (-1,)
 
@@ -116,8 +153,60 @@ def _statistics(given: dict[str, Any]) -> None:
 
 
 def _in_space(given: dict[str, Any]) -> None:
-    if given["input"].dim() == 3:
-        given["input"] = given["input"][..., None]
+    """Two axes of places."""
+    x = given["input"]
+    given["input"] = x[(..., *(None,) * (4 - x.dim()))] if 1 < x.dim() < 4 else x.flatten(3) if x.dim() > 4 else x
+
+
+def _in_rows(given: dict[str, Any]) -> None:
+    """Every place of every sample is a row: the statistics of a channel are those of its places."""
+    x = given["input"]
+    if x.dim() > 2:
+        given["input"] = x.movedim(1, -1).flatten(0, -2)
+
+
+def _nearest(given: dict[str, Any]) -> None:
+    """Two axes, enlarged by one whole number."""
+    x, size = given["input"], given["size"]
+    given["input"] = x = x[..., None] if x.dim() == 3 else x
+    factors = {given["scale_factor"]}
+    if size is not None:
+        sizes = tuple(size) if isinstance(size, tuple | list) else (size,) * (x.dim() - 2)
+        factors = {n / m if m else 0 for n, m in zip(sizes, x.shape[2:], strict=False)}
+    if len(factors) > 1 or x.dim() != 4 or given["input"].shape[-1] == 1:
+        raise SkipError("not two axes enlarged alike")
+    factor = factors.pop()
+    if not factor or factor != int(factor):
+        raise SkipError("not a whole number of times as large")
+    given.update(size=None, scale_factor=int(factor), recompute_scale_factor=None)
+
+
+def _columns(given: dict[str, Any]) -> None:
+    """A right side that is a vector, or one for every matrix, is a column."""
+    if given["B"].dim() == 1 or given["B"].shape == given["A"].shape[:-1]:
+        given["B"] = given["B"][..., None]
+    shape = torch.broadcast_shapes(given["A"].shape[:-2], given["B"].shape[:-2])
+    for name in ("A", "B"):
+        given[name] = given[name].expand(*shape, *given[name].shape[-2:]).clone()
+
+
+def _variances(given: dict[str, Any]) -> None:
+    """A variance for every row, if there are not as many as entries."""
+    if given["var"].shape == given["input"].shape[:-1] != given["input"].shape:
+        given["var"] = given["var"][..., None]
+
+
+def _even(given: dict[str, Any]) -> None:
+    order = given["ord"]
+    if order != int(order if abs(order) < 99 else 1) or order < 2 or order % 2:
+        raise SkipError("an order that is not an even number")
+    given["ord"] = int(order)
+
+
+def _pairs_of_rows(given: dict[str, Any]) -> None:
+    for name in ("input1", "input2"):
+        given[name] = given[name][None] if given[name].dim() == 1 else given[name]
+    given["target"] = given["target"].reshape(-1)
 
 
 def _eps(given: dict[str, Any]) -> None:
@@ -137,11 +226,6 @@ def _channels(given: dict[str, Any]) -> None:
         raise SkipError("an empty tensor")
     given["input"] = x.reshape(x.shape[0], count, -1) if x.dim() > 1 and count > 1 else x.reshape(1, count, -1)
     given["weight"] = given["weight"].reshape(count)
-
-
-def _square(given: dict[str, Any]) -> None:
-    if given["B"].dim() != 2 or given["A"].dim() != 2:
-        raise SkipError("not A [N, N], B [N, K]")
 
 
 CONV = {"input": NEEDED, "weight": NEEDED, "bias": None, "stride": 1, "padding": 0, "dilation": 1, "groups": 1}
@@ -199,6 +283,13 @@ TABLE: dict[str, Row] = {
     "min": along("amin", keepdim=False),
     "norm": along("linalg.vector_norm", "x", ord=2, keepdim=False, dtype=None),
     "norm_l1": along("linalg.vector_norm", "x", ord=1, keepdim=False, dtype=None),
+    "norm_p": Row(
+        "linalg.vector_norm",
+        {"x": NEEDED, "ord": 2, "dim": NEEDED, "keepdim": False, "dtype": None},
+        "x",
+        {"p": "ord"},
+        (_even, last_axis("x")),
+    ),
     "glu": along(f"{F}glu", dim=-1),
     "cosine_similarity": along(f"{F}cosine_similarity", "x1 x2", dim=1, eps=1e-8),
     # layers
@@ -250,14 +341,30 @@ TABLE: dict[str, Row] = {
         CONV,
         "input weight bias",
         {"stride": "stride", "padding": "padding", "dilation": "dilation"},
-        (unbatched("input", rank=3), zeros("bias", "weight", 0)),
+        (unbatched("input", rank=3), zeros("bias", "weight", 0), plain_padding),
+    ),
+    "conv1d_grouped": Row(
+        f"{F}conv1d",
+        CONV | {"groups": NEEDED},
+        "input weight",
+        {"R": "kernel"},
+        (unbatched("input", rank=3), plain_padding, _one_group, _kernel_size, split_groups),
+        in_groups,
     ),
     "conv2d": Row(
         f"{F}conv2d",
         CONV,
         "input weight bias",
         {"stride": "stride", "padding": "padding", "R": "kernel"},
-        (unbatched("input", rank=4), zeros("bias", "weight", 0), _kernel_size),
+        (unbatched("input", rank=4), zeros("bias", "weight", 0), plain_padding, _kernel_size),
+    ),
+    "conv2d_grouped": Row(
+        f"{F}conv2d",
+        CONV | {"groups": NEEDED},
+        "input weight",
+        {"R": "kernel", "dilation": "dilation"},
+        (unbatched("input", rank=4), plain_padding, _one_group, _kernel_size, split_groups),
+        in_groups,
     ),
     "conv_transpose1d": Row(
         f"{F}conv_transpose1d",
@@ -293,14 +400,14 @@ TABLE: dict[str, Row] = {
         {**POOL, "ceil_mode": False, "return_indices": False},
         "input",
         {"kernel": "kernel_size", "stride": "stride"},
-        (unbatched("input", rank=3), default("stride", "kernel_size")),
+        (unbatched("input", rank=3), default("stride", "kernel_size"), no_indices, padded(-torch.inf, 1)),
     ),
     "max_pool2d": Row(
         f"{F}max_pool2d",
         {**POOL, "ceil_mode": False, "return_indices": False},
         "input",
         {"kernel": "kernel_size", "stride": "stride"},
-        (unbatched("input", rank=4), default("stride", "kernel_size")),
+        (unbatched("input", rank=4), default("stride", "kernel_size"), no_indices, padded(-torch.inf, 2)),
     ),
     "adaptive_avg_pool1d": Row(
         f"{F}adaptive_avg_pool1d",
@@ -323,13 +430,14 @@ TABLE: dict[str, Row] = {
         {
             "input": NEEDED,
             "size": None,
-            "scale_factor": NEEDED,
+            "scale_factor": None,
             "mode": "nearest",
             "align_corners": None,
             "recompute_scale_factor": None,
         },
         "input",
         {"factor": "scale_factor"},
+        (_nearest,),
     ),
     "flip": Row("flip", {"input": NEEDED, "dims": NEEDED}, "input", arrange=(_moved, rows("input"))),
     "circular_shift": Row(
@@ -361,20 +469,20 @@ TABLE: dict[str, Row] = {
         (_statistics, _in_space),
     ),
     "batch_norm": Row(f"{F}batch_norm", TRAINED, "input weight bias", {"eps": "eps"}, (*STATISTICS, _in_space)),
-    "batch_norm1d": Row(f"{F}batch_norm", TRAINED, "input weight bias", {"eps": "eps"}, STATISTICS),
+    "batch_norm1d": Row(f"{F}batch_norm", TRAINED, "input weight bias", {"eps": "eps"}, (*STATISTICS, _in_rows)),
     "batch_norm_eval": Row(
         f"{F}batch_norm",
         {**TRAINED, "training": False},
         "input running_mean running_var weight bias",
         {"eps": "eps"},
-        STATISTICS,
+        (*STATISTICS, _in_rows),
     ),
     "attention": Row(
         f"{F}scaled_dot_product_attention",
         {**ATTENTION, "is_causal": True},
         "query key value",
         {"scale": "scale"},
-        (first_of_batch("query", "key", "value"), _scale),
+        (first_of_batch("query", "key", "value"), _scale, _seen),
     ),
     "scaled_dot_product_attention": Row(f"{F}scaled_dot_product_attention", ATTENTION, "query key value"),
     # losses
@@ -397,18 +505,31 @@ TABLE: dict[str, Row] = {
     ),
     "bce_pos_weight": Row(
         f"{F}binary_cross_entropy_with_logits",
-        {"input": NEEDED, "target": NEEDED, "weight": None, "reduction": "mean", "pos_weight": NEEDED},
+        {"input": NEEDED, "target": NEEDED, "weight": None, "reduction": NEEDED, "pos_weight": NEEDED},
         "input target pos_weight",
+        called=averaged("mean", "input"),
     ),
     "margin_ranking": loss(
         "margin_ranking_loss", "input1 input2 target", constants={"margin": "margin"}, axes=one_axis, margin=0.0
     ),
+    "cosine_embedding": Row(
+        f"{F}cosine_embedding_loss",
+        {"input1": NEEDED, "input2": NEEDED, "target": NEEDED, "margin": 0.0, "reduction": NEEDED},
+        "input1 input2 target",
+        {"margin": "margin"},
+        (_pairs_of_rows, lambda given: given.update(target=given["target"] > 0)),
+        lambda function: averaged("mean", "target")(
+            lambda target, **rest: function(target=target.to(rest["input1"].dtype) * 2 - 1, **rest)
+        ),
+    ),
     "soft_margin": loss("soft_margin_loss", "input target"),
     "gaussian_nll": Row(
         f"{F}gaussian_nll_loss",
-        {"input": NEEDED, "target": NEEDED, "var": NEEDED, "full": False, "eps": 1e-6, "reduction": "mean"},
+        {"input": NEEDED, "target": NEEDED, "var": NEEDED, "full": False, "eps": 1e-6, "reduction": NEEDED},
         "input var target",
-        arrange=(pairs("input", "var", "target"),),
+        {"eps": "eps"},
+        arrange=(_variances, pairs("input", "var", "target")),
+        called=averaged("mean", "input"),
     ),
     "poisson_nll": loss("poisson_nll_loss", "input target", log_input=True, full=False, eps=1e-8),
     "cross_entropy": classes("cross_entropy", "input target"),
@@ -422,25 +543,29 @@ TABLE: dict[str, Row] = {
             "target": NEEDED,
             "weight": None,
             "ignore_index": -100,
-            "reduction": "sum",
+            "reduction": NEEDED,
             "label_smoothing": 0.0,
         },
         "input target",
         arrange=(_weights,),
+        called=in_rows_of_batch,
     ),
     "nll": classes("nll_loss", "input target"),
     "multi_margin": Row(
         f"{F}multi_margin_loss",
-        {"input": NEEDED, "target": NEEDED, "p": 1, "margin": 1.0, "weight": None, "reduction": "mean"},
+        {"input": NEEDED, "target": NEEDED, "p": 1, "margin": 1.0, "weight": None, "reduction": NEEDED},
         "input target",
+        called=averaged("mean", "target"),
     ),
     # matrices
     "matrix_inverse": Row("linalg.inv", {"A": NEEDED}, "A"),
     "determinant": Row("linalg.det", {"A": NEEDED}, "A"),
     "log_det": Row("logdet", {"input": NEEDED}, "input"),
-    "solve": Row("linalg.solve", {"A": NEEDED, "B": NEEDED, "left": True}, "A B"),
+    "solve": Row("linalg.solve", {"A": NEEDED, "B": NEEDED, "left": True}, "A B", arrange=(_columns,)),
     "cholesky": Row("linalg.cholesky", {"input": NEEDED, "upper": False}),
-    "linear_solve": Row("linalg.solve", {"A": NEEDED, "B": NEEDED, "left": True}, "A B", arrange=(_square,)),
+    "linear_solve": Row(
+        "linalg.solve", {"A": NEEDED, "B": NEEDED, "left": True}, "A B", arrange=(_columns, first_of_batch("A", "B"))
+    ),
 }
 """For each spec a row. Not here are specs that PyTorch has no op for."""
 TABLE["var"] = Row(

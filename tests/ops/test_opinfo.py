@@ -15,9 +15,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "opinfo"))
 
 import compare
 import run
+import samples
 
 
-@pytest.mark.parametrize("name", ["softmax", "layer_norm", "cross_entropy", "embedding", "leaky_relu"])
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "cross_entropy", "embedding", "conv1d_grouped"])
 def test_samples_that_a_spec_describes_pass(name: str):
     _, counts, failures = run.row(name)
     assert not failures
@@ -30,6 +31,14 @@ def test_every_row_is_of_a_spec_and_of_an_op_of_pytorch():
         spec = api.load(name)
         assert len(row.inputs.split()) == len(spec.inputs), name
         assert set(row.constants) <= set(spec.constants), name
+
+
+def test_all_ways_to_reduce_a_loss_are_tried(monkeypatch: pytest.MonkeyPatch):
+    _, counts, failures = run.row("mse")
+    assert (counts["passed"], counts["skipped"], failures) == (12, 0, [])
+    wrong = replace(run.TABLE["mse"], called=samples.averaged("sum", "input"))
+    monkeypatch.setitem(run.TABLE, "mse", wrong)
+    assert len(run.row("mse")[2]) == 8, "four samples have one entry, of which the sum is the mean"
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, name: str, change) -> list[str]:
