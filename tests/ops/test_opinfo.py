@@ -38,7 +38,7 @@ def test_all_ways_to_reduce_a_loss_are_tried(monkeypatch: pytest.MonkeyPatch):
     assert (counts["passed"], counts["skipped"], failures) == (12, 0, [])
     wrong = replace(run.TABLE["mse"], called=samples.averaged("sum", "input"))
     monkeypatch.setitem(run.TABLE, "mse", wrong)
-    assert len(run.row("mse")[2]) == 8, "four samples have one entry, of which the sum is the mean"
+    assert len(run.row("mse")[2]) == 10, "two samples have one entry, of which the sum is the mean"
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, name: str, change) -> list[str]:
