@@ -21,15 +21,14 @@ from torch import Tensor
 from symderive import api
 from symderive.algebra.second_order import differentiable
 from symderive.catalogue import spec_path
-from symderive.check.bounds import Analysis, analyse
 from symderive.check.compare import compare
 from symderive.check.devices import to_numpy
 from symderive.check.ops import load_text
+from symderive.check.ops_bounds import OpBounds
 from symderive.check.rounding import ROUNDING
 from symderive.check.uncertain import Uncertain
 from symderive.emit.autograd import autograd_module
 from symderive.emit.autograd_op import KernelSet, function_name
-from symderive.lower import plan as p
 from symderive.lower import sizes
 from symderive.spec.model import Spec
 
@@ -43,10 +42,6 @@ class Emitted:
     spec: Spec
     function: Callable[..., Any]
     kernels: KernelSet
-
-    def plan(self, key: str) -> p.Plan | None:
-        """A plan of the emitted module."""
-        return self.kernels.plans[key]
 
     @cached_property
     def real(self) -> tuple[str, ...]:
@@ -128,78 +123,26 @@ def _grad(outputs: list[Tensor], inputs: Iterable[Tensor], ups: list[Tensor], ag
     return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
-def bounds(op: Emitted, inputs: tuple[Tensor, ...], values: Mapping[str, Tensor], order: int, dtype: str) -> Analyses:
-    """What the emitted op may be off by, for everything that :func:`derivatives` gives."""
+def bounds(op: Emitted, inputs: tuple[Tensor, ...], values: Mapping[str, Tensor], order: int, dtype: str) -> Bounds:
+    """What the emitted op may be off by, for everything that :func:`derivatives` gives, and the kinks it is at."""
     spec = op.spec
     exact = {i.name: Uncertain.exact(to_numpy(x)) for i, x in zip(spec.inputs, inputs, strict=True)}
-    ups = {f"d{o}": Uncertain.exact(to_numpy(weights(values[o], 0.5, 1.5))) for o in op.real}
-    seeds = {f"d{w}": Uncertain.exact(to_numpy(weights(values[f"d{w}"], 1.25, -0.75))) for w in spec.wrt}
-    found = Analyses(op, dtype)
-    found.first(exact, ups)
+    ups = {o: Uncertain.exact(to_numpy(weights(values[o], 0.5, 1.5))) for o in op.real}
+    found = OpBounds(op.kernels, exact, dtype)
+    errors = {o: u.error for o, u in found.outputs.items()}
+    errors |= {f"d{w}": u.error for w, u in found.gradients(ups).items()}
     if order > 1:
-        found.second(seeds)
-    return found
+        seeds = {w: Uncertain.exact(to_numpy(weights(values[f"d{w}"], 1.25, -0.75))) for w in spec.wrt}
+        errors |= {f"dd{w}": u.error for w, u in found.second(ups, seeds).items()}
+    return Bounds(errors, tuple(found.touched))
 
 
-class Analyses:
-    """The analyses of the emitted plans, one after the other: what one gives the next one takes."""
+@dataclass(frozen=True)
+class Bounds:
+    """The error of each result, and the kinks that rounding could cross."""
 
-    def __init__(self, op: Emitted, dtype: str) -> None:
-        self.op, self.dtype = op, dtype
-        self.errors: dict[str, Any] = {}
-        self.touched: list[str] = []
-
-    def run(self, key: str, known: Mapping[str, Uncertain], active: tuple[str, ...] = ()) -> Analysis:
-        """The analysis of one plan; upstreams that are not known are 0."""
-        plan = self.op.plan(key)
-        assert plan is not None
-        given = {r.name: known[r.name] if r.name in known else self._zeros(r) for r in plan.inputs}
-        made = analyse(plan, given, self.dtype, self.extents, active)
-        self.touched += made.touched
-        return made
-
-    def _zeros(self, ref: p.Ref) -> Uncertain:
-        name = ref.name.removeprefix("d")
-        return Uncertain.exact(np.zeros(self.known[name].shape))
-
-    def first(self, inputs: Values, ups: Values) -> None:
-        """Outputs and gradients."""
-        op = self.op
-        shapes = {i.name: i.shape for i in op.spec.inputs}
-        known = sizes.values(shapes, {n: u.shape for n, u in inputs.items()})
-        self.extents = {("..." if s == sizes.BATCH_SIZE else s.name): v for s, v in known.items()}
-        self.inputs, self.ups = inputs, ups
-        self.known = {**inputs, **self.run("forward", inputs, op.spec.wrt).tensors}
-        made = self.run("backward", {**self.known, **ups})
-        self.gradients = {f"d{w}": made.tensors[f"d{w}"] for w in op.spec.wrt}
-        self.errors |= {o: self.known[o].error for o in op.spec.outputs}
-        self.errors |= {n: u.error for n, u in self.gradients.items()}
-
-    def second(self, seeds: Values) -> None:
-        """The gradients of the gradients: by what was saved, and through it by the inputs."""
-        op = self.op
-        renamed = op.kernels.op.renamed
-        own = {renamed[n]: u for n, u in {**self.ups, **self.gradients}.items() if n in renamed}
-        known = {**self.known, **own, **{f"d{renamed[n]}": u for n, u in seeds.items()}}
-        second = op.plan("second")
-        made: Mapping[str, Uncertain] = self.run("second", known).tensors if second and second.outputs else {}
-        given = {o: made[o] for o in (second.outputs if second else ())}
-        parts: dict[str, list[Uncertain]] = {w: [] for w in op.spec.wrt}
-        for w in op.spec.wrt:
-            parts[w] += [given[f"d{w}"]] if f"d{w}" in given else []
-        for key in ("backward", "through"):
-            plan = op.plan(key)
-            names = {f"d{o}" for o in (op.spec.outputs if key == "backward" else op.kernels.op.carried)}
-            ups = {n: u for n, u in given.items() if n in names}
-            if plan is None or not ups:
-                continue
-            tensors = self.run(key, {**self.known, **ups}).tensors
-            for w in op.spec.wrt:
-                parts[w] += [tensors[f"d{w}"]] if f"d{w}" in plan.outputs else []
-        unit = ROUNDING[self.dtype].unit
-        for w, terms in parts.items():
-            sizes_ = sum((np.abs(t.value) + t.error for t in terms), np.zeros(self.inputs[w].shape))
-            self.errors[f"dd{w}"] = sum((t.error for t in terms), np.zeros(())) + len(terms) * unit * sizes_
+    errors: Mapping[str, Any]
+    touched: tuple[str, ...]
 
 
 def differences(op: Emitted, point: Any, order: int, dtype: str) -> Iterator[tuple[str, str]]:

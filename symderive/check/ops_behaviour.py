@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from symderive.check.compare import compare
+from symderive.check.devices import to_numpy
 from symderive.check.ops_emitted import EmittedOp
+from symderive.check.ops_point import Point, weights
 
 Tensors = tuple[Tensor, ...]
-
-ROUNDING = 64.0
-"""How many units of roundoff of the largest entry two orders of the same float64 operations may be apart, per term."""
 
 
 class WrongError(AssertionError):
@@ -30,22 +31,19 @@ def require(condition: bool, otherwise: str) -> None:
         raise WrongError(otherwise)
 
 
-def same(what: str, got: Any, wanted: Any, dtype: torch.dtype = torch.float64) -> None:
-    """The tensors of two results agree up to rounding of ``dtype``."""
-    first, second = tree_leaves(got), tree_leaves(wanted)
-    require(len(first) == len(second), f"{what}: {len(first)} results for {len(second)}")
-    for a, b in zip(first, second, strict=True):
+def same(what: str, got: Any, wanted: Any, allowed: Any) -> None:
+    """The tensors of two results are no more apart than the errors ``allowed`` of either, an array for each."""
+    first, second, bounds = tree_leaves(got), tree_leaves(wanted), list(allowed)
+    require(len(first) == len(second) == len(bounds), f"{what}: {len(first)} results for {len(second)}")
+    for a, b, bound in zip(first, second, bounds, strict=True):
         if a is None and b is None:
             continue
         if a is None or b is None:
             raise WrongError(f"{what}: one result is missing")
         require(a.shape == b.shape, f"{what}: shape {list(a.shape)} for {list(b.shape)}")
-        if not b.numel():
-            continue
-        scale = max(float(b.detach().abs().max()), 1.0)
-        allowed = ROUNDING * torch.finfo(dtype).eps * scale * max(b.numel(), 16)
-        error = float((a.detach().double() - b.detach().double()).abs().max())
-        require(error <= allowed, f"{what}: off by {error:.2g}, {allowed:.2g} is allowed")
+        made = compare(to_numpy(a.detach()), to_numpy(b.detach()), 2 * bound)
+        require(made.wrong == 0, f"{what}: off by {made.max_abs_error:.2g}, {made.bound:.2g} is allowed")
+        require(not made.undecided, f"{what}: nothing can be said of any entry")
 
 
 def strided(x: Tensor) -> Tensor:
@@ -84,22 +82,23 @@ def scalar(op: EmittedOp) -> Callable[..., Tensor]:
         total = inputs[0].new_zeros((), dtype=torch.float64)
         for o in op.outputs(*inputs):
             if o.is_floating_point():
-                weights = torch.linspace(0.5, 1.5, o.numel(), dtype=o.dtype).reshape(o.shape)
-                total = total + (weights * o).sum() + (o * o).sum()
+                total = total + (weights(o) * o).sum() + (o * o).sum()
         return total
 
     return loss
 
 
-def transforms(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+def transforms(op: EmittedOp, point: Point) -> None:
     """``torch.func.grad``, ``jacrev`` and ``hessian`` agree with autograd; forward over forward raises."""
-    loss, func = scalar(op), torch.func
+    inputs, wrt, loss, func, bounds = point.inputs, point.wrt, scalar(op), torch.func, point.bounds()
     given = leaves(inputs, wrt)
     wanted = torch.autograd.grad(loss(*given), [given[n] for n in wrt], create_graph=True, allow_unused=True)
     wanted = tuple(torch.zeros_like(given[n]) if g is None else g for n, g in zip(wrt, wanted, strict=True))
-    same("torch.func.grad", func.grad(loss, wrt)(*inputs), wanted)
-    same("jacrev against jacfwd", func.jacrev(op.function, wrt)(*inputs), func.jacfwd(op.function, wrt)(*inputs))
-    same("hessian", func.hessian(loss, wrt)(*inputs), func.jacrev(func.jacrev(loss, wrt), wrt)(*inputs))
+    same("torch.func.grad", func.grad(loss, wrt)(*inputs), wanted, bounds.of_loss())
+    rows, columns = func.jacrev(op.outputs, wrt)(*inputs), func.jacfwd(op.outputs, wrt)(*inputs)
+    same("jacrev against jacfwd", rows, columns, bounds.of_jacobians())
+    over = func.jacrev(func.jacrev(loss, wrt), wrt)(*inputs)
+    same("hessian", func.hessian(loss, wrt)(*inputs), over, bounds.of_hessian())
     try:
         func.jacfwd(func.jacfwd(loss, wrt), wrt)(*inputs)
     except RuntimeError as error:
@@ -108,9 +107,9 @@ def transforms(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
     raise WrongError("forward mode over forward mode gives a result, which torch makes wrong")
 
 
-def batches(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+def batches(op: EmittedOp, point: Point) -> None:
     """``vmap`` of the op and of its gradient against a loop, with all inputs batched and with one at a time."""
-    loss = scalar(op)
+    inputs, wrt, loss = point.inputs, point.wrt, scalar(op)
     for batched in (tuple(range(len(inputs))), *((n,) for n in wrt)):
         entries = [
             tuple(turned(x) if k and n in batched and x.is_floating_point() else x for n, x in enumerate(inputs))
@@ -118,20 +117,25 @@ def batches(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
         ]
         dims = tuple(0 if n in batched else None for n in range(len(inputs)))
         given = tuple(torch.stack([e[n] for e in entries]) if n in batched else x for n, x in enumerate(inputs))
+        bounds = [point.bounds(e) for e in entries]
+        allowed = {"outputs": [b.of_outputs() for b in bounds], "gradients": [b.of_loss() for b in bounds]}
         for what, f in (("outputs", op.outputs), ("gradients", torch.func.grad(loss, wrt))):
             rows = [tree_leaves(f(*e)) for e in entries]
             wanted = [torch.stack(column) for column in zip(*rows, strict=True)]
-            same(f"vmap of {what}", tree_leaves(torch.vmap(f, dims)(*given)), wanted)
+            errors = [np.stack(column) for column in zip(*allowed[what], strict=True)]
+            same(f"vmap of {what}", tree_leaves(torch.vmap(f, dims)(*given)), wanted, errors)
 
 
-def odd_upstreams(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+def odd_upstreams(op: EmittedOp, point: Point) -> None:
     """Upstreams that are expanded, strided or zero, and outputs that do not reach the loss."""
+    inputs, upstreams, wrt, bounds = point.inputs, point.upstreams, point.wrt, point.bounds()
     plain = gradients(op, inputs, upstreams, wrt)
-    same("strided upstreams", gradients(op, inputs, [strided(u) for u in upstreams], wrt), plain)
+    strides = [strided(u) for u in upstreams]
+    same("strided upstreams", gradients(op, inputs, strides, wrt), plain, bounds.of_gradients(upstreams))
     for what in (lambda u: u.new_ones(()), lambda u: u[:1] if u.dim() else u):
         ups = [what(u).expand(u.shape) for u in upstreams]
         wanted = gradients(op, inputs, [u.clone(memory_format=torch.contiguous_format) for u in ups], wrt)
-        same("expanded upstreams", gradients(op, inputs, ups, wrt), wanted)
+        same("expanded upstreams", gradients(op, inputs, ups, wrt), wanted, bounds.of_gradients(ups))
     for g in gradients(op, inputs, [torch.zeros_like(u) for u in upstreams], wrt):
         require(g is None or not g.any(), "upstreams of zeros give a gradient that is not zero")
     for n in range(len(upstreams)) if len(upstreams) > 1 else ():
@@ -139,26 +143,28 @@ def odd_upstreams(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple
         zeros = [torch.zeros_like(u) if k == n else u for k, u in enumerate(upstreams)]
         found = zip(wrt, gradients(op, inputs, some, wrt), strict=True)
         missing = [torch.zeros_like(inputs[w]) if g is None else g for w, g in found]
-        same("an output that does not reach the loss", missing, gradients(op, inputs, zeros, wrt))
+        wanted = gradients(op, inputs, zeros, wrt)
+        same("an output that does not reach the loss", missing, wanted, bounds.of_gradients(zeros))
 
 
-def odd_inputs(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+def odd_inputs(op: EmittedOp, point: Point) -> None:
     """Strided inputs give the same; inputs are left as they are; only what is asked for is given."""
+    inputs, upstreams, wrt, bounds = point.inputs, point.upstreams, point.wrt, point.bounds()
     before = [x.clone() for x in inputs]
     with torch.no_grad():
         op.outputs(*inputs)
     plain = gradients(op, inputs, upstreams, wrt)
     require(all(torch.equal(a, b) for a, b in zip(before, inputs, strict=True)), "an input was modified")
     given = [strided(x).requires_grad_() if n in wrt else strided(x) for n, x in enumerate(inputs)]
-    outputs = op.outputs(*given)
-    same("strided inputs", outputs, op.outputs(*inputs))
-    for n in wrt if len(wrt) > 1 else ():
-        (only,) = gradients(op, inputs, upstreams, (n,))
-        same("one gradient by itself", [only], [plain[wrt.index(n)]])
+    same("strided inputs", op.outputs(*given), op.outputs(*inputs), bounds.of_outputs())
+    allowed = bounds.of_gradients(upstreams)
+    for k, n in enumerate(wrt) if len(wrt) > 1 else ():
+        same("one gradient by itself", gradients(op, inputs, upstreams, (n,)), [plain[k]], [allowed[k]])
 
 
-def changed_in_place(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+def changed_in_place(op: EmittedOp, point: Point) -> None:
     """An input that is changed in place after it was saved is noticed."""
+    inputs, wrt = point.inputs, point.wrt
     for n, x in enumerate(inputs):
         given = leaves(inputs, wrt)
         values = tuple(g.clone() if k == n else g for k, g in enumerate(given))
@@ -166,27 +172,30 @@ def changed_in_place(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tu
         want = [given[w] for w in wrt if w != n]
         if not outputs or not want or not x.is_floating_point() or not x.numel():
             continue
-        true = torch.autograd.grad(outputs, want, [torch.ones_like(o) for o in outputs], True, allow_unused=True)
+        ones = [torch.ones_like(o) for o in outputs]
+        true = torch.autograd.grad(outputs, want, ones, True, allow_unused=True)
         with torch.no_grad():
             values[n].mul_(2)
         try:
-            now = torch.autograd.grad(outputs, want, [torch.ones_like(o) for o in outputs], allow_unused=True)
+            now = torch.autograd.grad(outputs, want, ones, allow_unused=True)
         except RuntimeError as error:
             require("inplace operation" in str(error), str(error))
             continue
-        same("gradients after an input was changed in place", now, true)
+        errors = point.bounds().of_gradients([torch.ones_like(u) for u in point.upstreams])
+        allowed = [e for w, e in zip(wrt, errors, strict=True) if w != n]
+        same("gradients after an input was changed in place", now, true, allowed)
 
 
-def twice(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+def twice(op: EmittedOp, point: Point) -> None:
     """With ``retain_graph`` the backward runs again and gives the same."""
-    given = leaves(inputs, wrt)
-    pairs = [(o, u) for o, u in zip(op.outputs(*given), upstreams, strict=True) if o.requires_grad]
+    given = leaves(point.inputs, point.wrt)
+    pairs = [(o, u) for o, u in zip(op.outputs(*given), point.upstreams, strict=True) if o.requires_grad]
     if pairs:
         outputs, ups = zip(*pairs, strict=True)
-        want = [given[n] for n in wrt]
+        want = [given[n] for n in point.wrt]
         first = torch.autograd.grad(outputs, want, ups, retain_graph=True, allow_unused=True)
         second = torch.autograd.grad(outputs, want, ups, retain_graph=True, allow_unused=True)
-        same("the backward for the second time", second, first)
+        same("the backward for the second time", second, first, point.bounds().of_gradients(point.upstreams))
 
 
 def empty(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
@@ -223,8 +232,9 @@ def registered_forward_mode(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]
     raise WrongError("forward mode through the registered op gives a result, which torch makes zeros")
 
 
-def under_autocast(op: EmittedOp, inputs: Tensors, upstreams: Tensors, wrt: tuple[int, ...]) -> None:
+def under_autocast(op: EmittedOp, point: Point) -> None:
     """Under autocast, mixed inputs work, and gradients have the dtypes of the inputs they belong to."""
+    inputs, wrt = point.inputs, point.wrt
     for dtype in (torch.bfloat16, torch.float16):
         narrow = [x.to(dtype if n % 2 else torch.float32) if x.is_floating_point() else x for n, x in enumerate(inputs)]
         given = leaves(narrow, wrt)

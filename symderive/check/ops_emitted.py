@@ -8,10 +8,11 @@ from typing import Any
 
 from torch import Tensor
 
+from symderive.algebra.second_order import differentiable
 from symderive.check.ops import load_text
 from symderive.check.subject import Subject
 from symderive.emit.autograd import autograd_module
-from symderive.emit.autograd_op import function_name
+from symderive.emit.autograd_op import KernelSet, function_name
 from symderive.emit.custom_op import custom_op_module
 
 NAMESPACE = "symderive_check"
@@ -44,4 +45,12 @@ def emitted(subject: Subject, kind: str) -> EmittedOp:
             kind, getattr(module, function_name(subject.spec.name)), getattr(module, "_op", None)
         )
     found: EmittedOp = subject.memory[key]
+    return found
+
+
+def kernels(subject: Subject) -> KernelSet:
+    """The formulas that its emitted ops compute."""
+    if "kernels" not in subject.memory:
+        subject.memory["kernels"] = KernelSet(differentiable(subject.spec))
+    found: KernelSet = subject.memory["kernels"]
     return found

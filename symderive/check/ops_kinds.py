@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -19,30 +19,12 @@ from symderive.check.cells import Cell, draw
 from symderive.check.devices import to_torch
 from symderive.check.kinds.gradcheck import STEP
 from symderive.check.ops import OpError, run
-from symderive.check.ops_emitted import KINDS, EmittedOp, emitted
+from symderive.check.ops_emitted import KINDS, EmittedOp, emitted, kernels
+from symderive.check.ops_point import Point
 from symderive.check.results import CheckResult
 from symderive.check.sample import Draw, draw_inputs, draw_upstreams
 from symderive.check.subject import Subject
 from symderive.spec.syntax import BATCH
-
-
-@dataclass(frozen=True)
-class Point:
-    """Inputs away from kinks, upstreams, and which inputs are differentiated.
-
-    ``other`` are inputs of other sizes; ``empty`` have a size of 0, each with its name.
-    """
-
-    inputs: tuple[Tensor, ...]
-    upstreams: tuple[Tensor, ...]
-    wrt: tuple[int, ...]
-    other: tuple[Tensor, ...] = ()
-    empty: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
-
-    def leaves(self) -> tuple[Tensor, ...]:
-        """Fresh copies of the inputs that record gradients."""
-        return tuple(x.clone().requires_grad_() if n in self.wrt else x.clone() for n, x in enumerate(self.inputs))
-
 
 NO_BATCHES = tuple(f"Batching rule not implemented for aten::{op}" for op in ("einsum", "alias"))
 """What torch says where ``vmap`` below autograd, which batched gradients use, lacks an operation."""
@@ -73,13 +55,13 @@ def jvp(op: EmittedOp, point: Point) -> None:
     torch.autograd.gradcheck(
         op.function, point.leaves(), check_forward_ad=True, check_backward_ad=False, check_batched_grad=False
     )
-    ops_behaviour.transforms(op, point.inputs, point.wrt)
+    ops_behaviour.transforms(op, point)
     ops_behaviour.registered_forward_mode(op, point.inputs, point.wrt)
 
 
 def vmap(op: EmittedOp, point: Point) -> None:
     """A batch at once against one entry at a time: outputs and gradients, each input batched or not."""
-    ops_behaviour.batches(op, point.inputs, point.wrt)
+    ops_behaviour.batches(op, point)
 
 
 def opcheck(op: EmittedOp, point: Point) -> None:
@@ -88,7 +70,7 @@ def opcheck(op: EmittedOp, point: Point) -> None:
         for inputs in (point.inputs, point.leaves(), tuple(map(ops_behaviour.strided, point.inputs))):
             torch.library.opcheck(op.op, inputs)
     for behaves in ops_behaviour.BEHAVIOURS:
-        behaves(op, point.inputs, point.upstreams, point.wrt)
+        behaves(op, point)
     ops_tracing.fake(op, point.inputs, point.wrt)
     for inputs in point.empty.values():
         ops_behaviour.empty(op, inputs, point.wrt)
@@ -96,9 +78,9 @@ def opcheck(op: EmittedOp, point: Point) -> None:
 
 def compiles(op: EmittedOp, point: Point) -> None:
     """``torch.compile`` with dynamic shapes and without a graph break, at two sizes, and ``torch.export``."""
-    ops_tracing.compiled(op, point.inputs, point.other, point.wrt)
-    ops_tracing.transformed(op, point.inputs, point.wrt)
-    ops_tracing.exported(op, point.inputs, point.wrt)
+    ops_tracing.compiled(op, point)
+    ops_tracing.transformed(op, point)
+    ops_tracing.exported(op, point)
 
 
 CHECKS: dict[str, Check] = {
@@ -161,7 +143,8 @@ def _point(subject: Subject, cell: Cell) -> Point | str:
         return f"no point was found from which a small step crosses no kink ({', '.join(dict.fromkeys(touched))})"
     wrt = tuple(n for n, i in enumerate(subject.spec.inputs) if i.name in subject.spec.wrt)
     inputs, upstreams = case.tensors(subject, "float64", cell.device)
-    return Point(tuple(inputs), tuple(upstreams), wrt, _other(subject, cell), _empty(subject, cell))
+    other, empty = _other(subject, cell), _empty(subject, cell)
+    return Point(kernels(subject), tuple(inputs), tuple(upstreams), wrt, other, empty)
 
 
 def _other(subject: Subject, cell: Cell) -> tuple[Tensor, ...]:

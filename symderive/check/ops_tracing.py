@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 from symderive.check.ops_behaviour import Tensors, leaves, require, same, scalar
 from symderive.check.ops_emitted import EmittedOp
+from symderive.check.ops_point import Point
 
 WAYS: tuple[tuple[dict[str, Any], ...], ...] = (
     ({"dynamic": True},),
@@ -28,12 +29,12 @@ WAYS: tuple[tuple[dict[str, Any], ...], ...] = (
 """How an op is compiled: by Inductor with dynamic shapes; where Inductor itself fails at those, each by itself."""
 
 
-def compiled(op: EmittedOp, inputs: Tensors, other: Tensors, wrt: tuple[int, ...]) -> None:
+def compiled(op: EmittedOp, point: Point) -> None:
     """``torch.compile`` without a graph break, with dynamic shapes: outputs and gradients are those of eager mode."""
     for ways in WAYS:
         try:
             for options in ways:
-                _compiled(op, inputs, other, wrt, options)
+                _compiled(op, point, options)
         except InductorError:
             if ways is WAYS[-1]:
                 raise
@@ -41,27 +42,29 @@ def compiled(op: EmittedOp, inputs: Tensors, other: Tensors, wrt: tuple[int, ...
             return
 
 
-def _compiled(op: EmittedOp, inputs: Tensors, other: Tensors, wrt: tuple[int, ...], options: dict[str, Any]) -> None:
+def _compiled(op: EmittedOp, point: Point, options: dict[str, Any]) -> None:
     torch._dynamo.reset()
     function = torch.compile(op.function, fullgraph=True, **options)
     # Graphs are kept on disk by the names of the ops in them: one with another backward, of before, was taken.
     with torch._functorch.config.patch(enable_autograd_cache=False):
-        for given in (inputs, other):
+        for given in (point.inputs, point.other):
             if given:
-                same_results(op.function, function, given, wrt)
+                same_results(op.function, function, given, point)
 
 
-def same_results(eager: Callable[..., Any], other: Callable[..., Any], inputs: Tensors, wrt: tuple[int, ...]) -> None:
+def same_results(eager: Callable[..., Any], other: Callable[..., Any], inputs: Tensors, point: Point) -> None:
     """Outputs and gradients of two functions agree."""
-    found = []
+    found, wrt, bounds = [], point.wrt, point.bounds(inputs)
     for f in (other, eager):
         given = leaves(inputs, wrt)
         outputs = [o for o in tree_leaves(f(*given)) if o.is_floating_point()]
         total = sum(((o * o).sum() for o in outputs), torch.zeros((), dtype=torch.float64))
         grads = torch.autograd.grad(total, [given[n] for n in wrt], allow_unused=True) if total.requires_grad else ()
         found.append((outputs, list(grads)))
-    first, second = found
-    same("outputs and gradients", first, second)
+    (got, gradients), (wanted, true) = found
+    real = [e for o, e in zip(tree_leaves(eager(*inputs)), bounds.of_outputs(), strict=True) if o.is_floating_point()]
+    same("outputs", got, wanted, real)
+    same("gradients", gradients, true, bounds.of_loss(linear=False) if true else [])
 
 
 class _Module(torch.nn.Module):
@@ -76,9 +79,9 @@ class _Module(torch.nn.Module):
         return self.function(*inputs)
 
 
-def transformed(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+def transformed(op: EmittedOp, point: Point) -> None:
     """``torch.compile`` of a transform of ``torch.func``: the gradient is the derived one, in a graph or outside."""
-    loss = scalar(op)
+    inputs, wrt, loss = point.inputs, point.wrt, scalar(op)
 
     def differentiated(*given: Tensor) -> Any:
         return torch.func.grad(loss, wrt)(*given)
@@ -87,7 +90,7 @@ def transformed(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
     parameters = tuple(torch.nn.Parameter(x) if n in wrt[1:] else x for n, x in enumerate(inputs))
     with importable(op.function):
         found = torch.compile(differentiated, backend="eager", fullgraph=True)(*parameters)
-    same("torch.func.grad, compiled", found, differentiated(*inputs))
+    same("torch.func.grad, compiled", found, differentiated(*inputs), point.bounds().of_loss())
 
 
 @contextmanager
@@ -104,11 +107,11 @@ def importable(function: Callable[..., Any]) -> Iterator[None]:
             del sys.modules[module.__name__]
 
 
-def exported(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:
+def exported(op: EmittedOp, point: Point) -> None:
     """The program that ``torch.export`` makes of the op gives the same outputs."""
-    given = leaves(inputs, wrt)
+    given = leaves(point.inputs, point.wrt)
     program = torch.export.export(_Module(op.function), given)
-    same("the exported program", program.module()(*given), op.function(*given))
+    same("the exported program", program.module()(*given), op.function(*given), point.bounds().of_outputs())
 
 
 def fake(op: EmittedOp, inputs: Tensors, wrt: tuple[int, ...]) -> None:

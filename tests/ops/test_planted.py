@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import count
 
 import pytest
 import torch
 
 from symderive import api
+from symderive.algebra.second_order import differentiable
 from symderive.check import ops_behaviour, ops_tracing
 from symderive.check.matrix import OP_KINDS
 from symderive.check.ops import load_text
 from symderive.check.ops_emitted import KINDS, EmittedOp
-from symderive.check.ops_kinds import CHECKS, Point
+from symderive.check.ops_kinds import CHECKS
+from symderive.check.ops_point import Point
 from symderive.emit.autograd import autograd_module
+from symderive.emit.autograd_op import KernelSet
 from symderive.emit.custom_op import custom_op_module
 
 torch.manual_seed(0)
@@ -34,13 +38,20 @@ def module(name: str, *edits: tuple[str, str]) -> dict:
     return scope
 
 
+@cache
+def formulas(name: str) -> KernelSet:
+    """What an emitted op of this spec computes."""
+    return KernelSet(differentiable(api.load(name)))
+
+
 def softmax_with(*edits: tuple[str, str]) -> EmittedOp:
     return EmittedOp("autograd", module("softmax", *edits)["softmax"])
 
 
 def softmax_point() -> Point:
     z = torch.randn(2, 3, dtype=torch.float64)
-    return Point((z,), (torch.randn(2, 3, dtype=torch.float64),), (0,), (torch.randn(4, 5, dtype=torch.float64),))
+    up, other = torch.randn(2, 3, dtype=torch.float64), torch.randn(4, 5, dtype=torch.float64)
+    return Point(formulas("softmax"), (z,), (up,), (0,), (other,))
 
 
 def linear_with(*edits: tuple[str, str]) -> EmittedOp:
@@ -50,7 +61,7 @@ def linear_with(*edits: tuple[str, str]) -> EmittedOp:
 def linear_point() -> Point:
     shapes = ((2, 3), (4, 3), (4,))
     inputs = tuple(torch.randn(s, dtype=torch.float64) for s in shapes)
-    return Point(inputs, (torch.randn(2, 4, dtype=torch.float64),), (0, 1, 2))
+    return Point(formulas("linear"), inputs, (torch.randn(2, 4, dtype=torch.float64),), (0, 1, 2))
 
 
 def rejected(kind: str, op: EmittedOp, point: Point) -> str:
@@ -152,7 +163,8 @@ def lstm_with(*edits: tuple[str, str]) -> EmittedOp:
 
 def lstm_point() -> Point:
     inputs = tuple(torch.randn(2, 3, dtype=torch.float64) for _ in range(5))
-    return Point(inputs, tuple(torch.randn(2, 3, dtype=torch.float64) for _ in range(2)), (0, 1, 2, 3, 4))
+    ups = tuple(torch.randn(2, 3, dtype=torch.float64) for _ in range(2))
+    return Point(formulas("lstm_cell"), inputs, ups, (0, 1, 2, 3, 4))
 
 
 def custom_with(*edits: tuple[str, str]) -> EmittedOp:
@@ -242,7 +254,7 @@ def test_code_that_reads_a_value_fails_opcheck_and_compile():
     op = softmax_with((FORWARD, f"{FORWARD} * (2 if float(z.sum()) > 1e9 else 1)"))
     assert "_local_scalar_dense" in rejected("opcheck", op, softmax_point())
     with pytest.raises(Exception, match=r"(?i)data.dependent"):
-        ops_tracing.exported(op, softmax_point().inputs, (0,))
+        ops_tracing.exported(op, softmax_point())
 
 
 def test_a_dtype_that_only_real_tensors_have_fails_opcheck():
@@ -286,11 +298,11 @@ def test_an_op_for_one_size_only_fails_compile():
 
 def test_a_gradient_that_a_graph_of_torch_func_loses_fails_compile():
     """torch.compile differentiates a Function's forward there, and knows nothing of its backward."""
-    inputs = (torch.randn(2, 3, dtype=torch.float64),)
+    point = replace(softmax_point(), kernels=formulas("straight_through"))
     sound, lost = (module("straight_through", *edits) for edits in ((), ((OUTSIDE, "if True:"),)))
-    ops_tracing.transformed(EmittedOp("autograd", sound["straight_through"]), inputs, (0,))
+    ops_tracing.transformed(EmittedOp("autograd", sound["straight_through"]), point)
     with pytest.raises(ops_behaviour.WrongError, match=r"torch.func.grad, compiled: off by"):
-        ops_tracing.transformed(EmittedOp("autograd", lost["straight_through"]), inputs, (0,))
+        ops_tracing.transformed(EmittedOp("autograd", lost["straight_through"]), point)
 
 
 @pytest.mark.slow
@@ -299,7 +311,7 @@ def test_a_program_that_is_another_when_exported_fails_compile():
         return torch.softmax(z * (1 + torch.compiler.is_exporting()), -1)
 
     with pytest.raises(ops_behaviour.WrongError, match="the exported program: off by"):
-        ops_tracing.exported(EmittedOp("autograd", other), softmax_point().inputs, (0,))
+        ops_tracing.exported(EmittedOp("autograd", other), softmax_point())
 
 
 def test_every_kind_is_in_the_matrix():
