@@ -18,7 +18,9 @@ from symderive.spec import model, syntax
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
-    from symderive.algebra.program import Derivation
+    from sympy import Expr
+
+    from symderive.algebra.program import Derivation, Program
 
 
 class Derived:
@@ -46,6 +48,17 @@ class Derived:
         return None
 
     @cached_property
+    def display(self) -> Program:
+        """The equations of the gradients as formulas print them, without the values at kinks, which decide nothing."""
+        from symderive.algebra.terms import transform_opened
+
+        assert self.derivation is not None
+        equations = (
+            replace(e, right=transform_opened(e.right, _without_tie)) for e in self.derivation.display.equations
+        )
+        return replace(self.derivation.display, equations=tuple(equations))
+
+    @cached_property
     def statements(self) -> dict[str, syntax.Statement]:
         """The equation of each gradient in index form, as formulas print it."""
         if self.derivation is None:
@@ -55,10 +68,9 @@ class Derived:
 
         try:
             letters = spec_letters(self.spec, self.derivation.forward)
-            found = {e.tensor: statement(e, letters) for e in self.derivation.display.equations}
+            found = {e.tensor: statement(e, letters) for e in self.display.equations}
         except SymderiveError:
             return {}
-        found |= {g.tensor: g.index for g in self.derivation.gradients.values()}
         unnamed = {n: as_helper(s) for n, s in found.items() if n not in self.nameable}
         return {n: _without(s, unnamed) for n, s in found.items() if n in self.nameable}
 
@@ -76,8 +88,8 @@ class Derived:
         from symderive.lower import lower
 
         try:
-            plan = lower(self.derivation.display)
-            tensors = [e.tensor for e in self.derivation.display.equations if e.tensor in self.nameable]
+            plan = lower(self.display)
+            tensors = [e.tensor for e in self.display.equations if e.tensor in self.nameable]
             forms = {t: array_form(_alone(plan, t, tensors), t) for t in tensors}
         except Exception:  # as above
             return {}
@@ -193,6 +205,16 @@ def relabelled(statement: syntax.Statement, new: Sequence[str], known: Collectio
         return statement
     names = dict(zip(old, new, strict=True))
     return replace(statement, left=rename(left, names), sides=(in_letters(statement.right, names, known),))
+
+
+def _without_tie(node: Expr) -> Expr:
+    """``where(x > 0, a, b)`` for ``where(x > 0, a, where(x == 0, (a + b) / 2, b))``."""
+    from symderive.algebra.nodes import Eq, Where
+
+    if not isinstance(node, Where) or not isinstance(node.args[2], Where):
+        return node
+    condition, a, (tie, both, b) = node.args[0], node.args[1], node.args[2].args
+    return Where(condition, a, b) if isinstance(tie, Eq) and (2 * both - a - b).expand() == 0 else node
 
 
 def as_helper(statement: syntax.Statement) -> Line:

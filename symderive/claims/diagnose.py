@@ -134,7 +134,11 @@ def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:
         yield finding.sentence
     if desk.condition is not None:
         yield f"The claim is right only with {desk.condition.text}."
-    elif desk.outcome.error is None and (names := ones(desk.trial, desk.outcome.point)):
+    elif (
+        desk.outcome.error is None
+        and finding.kind != "missing_cross_terms"
+        and (names := ones(desk.trial, desk.outcome.point))
+    ):
         yield f"It holds only where {' or '.join(f'{n} = 1' for n in names)}."
 
 

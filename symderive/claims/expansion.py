@@ -14,7 +14,7 @@ import numpy as np
 
 from symderive.claims.derived import Derived, as_helper
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.fit import changes_in_words, solve
+from symderive.claims.fit import SEVERAL, changes_in_words, solve
 from symderive.claims.inline import written_out
 from symderive.claims.lines import ClaimError, Line
 from symderive.claims.mistakes import gives_everywhere, line_of
@@ -100,10 +100,10 @@ def _words(desk: Desk, terms: Terms, ratios: Sequence[Ratio | None]) -> tuple[st
     if others:
         inverse = [Ratio(1 / r.number, tuple((n, -p) for n, p in r.powers)) for _, r in others]
         told.append(changes_in_words(desk, [t for t, _ in others], inverse))
-    sentences = " ".join(words for _, words in told)
+    sentences = " ".join(words.removeprefix(f"{SEVERAL} ") for _, words in told)
     if len(told) == 1:
-        return told[0][0], sentences
-    return "unknown", f"There is more than one mistake. {sentences}"
+        return told[0]
+    return "unknown", f"{SEVERAL} {sentences}"
 
 
 def _completed(desk: Desk, line: Line, terms: Terms, ratios: Sequence[Ratio | None]) -> syntax.Node | None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
+from symderive.claims.factors import factor_words, scaled
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio
 from symderive.claims.trees import Place, get, number, places, put, sum_of, terms_of
-from symderive.claims.values import factor_words, scaled
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -200,7 +200,10 @@ def changes_in_words(desk: Desk, terms: Sequence[syntax.Node], ratios: Sequence[
     sentences = " ".join(sentence for _, sentence in told)
     if len({kind for kind, _ in told}) == 1:
         return told[0][0], sentences
-    return "unknown", f"There is more than one mistake. {sentences}"
+    return "unknown", f"{SEVERAL} {sentences}"
+
+
+SEVERAL = "There is more than one mistake."
 
 
 def _changed(desk: Desk, ratio: Ratio | None, which: Sequence[syntax.Node]) -> tuple[str, str]:

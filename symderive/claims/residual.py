@@ -10,10 +10,10 @@ import numpy as np
 from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import available, composites, deltas
+from symderive.claims.factors import scaled
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.trees import factors_of, number, product_of, sum_of
-from symderive.claims.values import scaled
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 

@@ -127,19 +127,45 @@ def times(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
 
 
 def negated(node: syntax.Node) -> syntax.Node:
-    """``-node``, without a double sign: of a product its first number has the sign, of a difference the other part."""
+    """``-node``, without a double sign and in few signs: ``x * (t - y)`` of ``x * (y - t)``, ``-2 * x`` of ``2 * x``.
+
+    Sums and means of differences are negated inside.
+    """
     if isinstance(node, syntax.Unary) and node.op == "-":
         return node.operand
+    if _is_difference(node):
+        assert isinstance(node, syntax.Binary)
+        return replace(node, left=node.right, right=node.left)
+    if (turned := _turned(node)) is not None:
+        return turned
     if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@"):
         first = node
         while isinstance(first.left, syntax.Binary) and first.left.op in ("*", "/", "@"):
             first = first.left
-        if isinstance(first.left, syntax.Number | syntax.Unary) or _is_difference(first.left):
-            return _with_first(node, negated(first.left))
-    if _is_difference(node):
-        assert isinstance(node, syntax.Binary)
-        return replace(node, left=node.right, right=node.left)
+        return _with_first(node, negated(first.left))
+    if isinstance(node, syntax.Number):
+        return number(-node.value)
     return syntax.Unary("-", node)
+
+
+def _turned(node: syntax.Node) -> syntax.Node | None:
+    """A product or a sum with a difference in it the other way round; None where there is none."""
+    if _is_difference(node):
+        return negated(node)
+    if isinstance(node, syntax.Unary) and node.op == "-":
+        return node.operand
+    parts: tuple[str, ...] = ()
+    if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@"):
+        parts = ("left",) if node.op == "/" else ("left", "right")
+    elif isinstance(node, syntax.Binder) and node.op in ("sum", "mean"):
+        parts = ("body",)
+    elif isinstance(node, syntax.Method) and node.name in ("sum", "mean"):
+        parts = ("value",)
+    for name in parts:
+        if (turned := _turned(getattr(node, name))) is not None:
+            changes: dict[str, Any] = {name: turned}
+            return replace(node, **changes)
+    return None
 
 
 def _is_difference(node: syntax.Node) -> bool:

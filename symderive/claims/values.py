@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edits_axes import means
-from symderive.claims.lines import ClaimError, names_in
+from symderive.claims.edits_terms import complements, factors_dropped
+from symderive.claims.factors import factor_words, scaled, takes
+from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import axis, factors_of, method, negated, number, product_of, rename, times
+from symderive.claims.trees import axis, method, negated, number, rename
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -35,6 +36,10 @@ def whole_factor(desk: Desk) -> Finding | None:
         for edit in means(desk, desk.node):
             if desk.fits(edit.node):
                 return Finding(kind, words, edit.node)
+    if kind == "factor" and ratio.powers:
+        for edit in itertools.chain(factors_dropped(desk, desk.node), complements(desk, desk.node)):
+            if desk.fits(edit.node):
+                return Finding(edit.kind, edit.words, edit.node)
     corrected = scaled(ratio, desk.node)
     return Finding(kind, words, corrected) if desk.fits(corrected) else None
 
@@ -49,112 +54,6 @@ def _ratio(desk: Desk) -> Ratio | None:
             break
         values.append(value)
     return desk.named(values) if len(values) >= len(desk.benches) else None
-
-
-def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
-    """The expression times a ratio: ``node / N`` where it is one over a size; ``2 * x`` is half of ``4 * x``."""
-    if ratio.is_one:
-        return node
-    for name, power in ratio.powers:
-        if power == 1 and (freed := _undivided(node, name)) is not None:
-            rest = tuple(p for p in ratio.powers if p[0] != name)
-            return scaled(Ratio(ratio.number, rest), freed)
-    for change in (_number_changed, _divisor_changed):
-        if ratio.number != 1 and (changed := change(node, ratio.number)) is not None:
-            return scaled(Ratio(Fraction(1), ratio.powers), changed)
-    if ratio.number.numerator == 1 and ratio.number != 1 and not ratio.powers:
-        return syntax.Binary("/", node, number(ratio.number.denominator))
-    if ratio.number == 1 and ratio.powers and all(p < 0 for _, p in ratio.powers):
-        for factor in factors_of(Ratio(Fraction(1), tuple((n, -p) for n, p in ratio.powers)).node):
-            node = syntax.Binary("/", node, factor[1])
-        return node
-    return _before(ratio.node, node)
-
-
-def _before(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
-    """The factor in front of a product, without brackets: ``2 * X.T @ r``."""
-    if isinstance(node, syntax.Unary) and node.op == "-" and isinstance(factor, syntax.Number):
-        return times(number(-factor.value), node.operand)
-    if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@") and isinstance(factor, _ATOMS):
-        return replace(node, left=_before(factor, node.left))
-    return factor if node == number(1) else times(factor, node)
-
-
-_ATOMS = (syntax.Number, syntax.Name, syntax.Call)
-
-
-def _undivided(node: syntax.Node, name: str) -> syntax.Node | None:
-    """The product without a division by a name; None where there is none."""
-    if not isinstance(node, syntax.Binary) or node.op not in ("*", "/", "@"):
-        return None
-    if node.op == "/" and node.right == syntax.Name(name):
-        return node.left
-    left = _undivided(node.left, name)
-    return None if left is None else replace(node, left=left)
-
-
-def _number_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
-    """The expression with the number that it starts with multiplied; None where it starts with none."""
-    if isinstance(node, syntax.Number):
-        return number(node.value * by)
-    if not isinstance(node, syntax.Binary) or node.op not in ("*", "/", "@"):
-        return None
-    left = _number_changed(node.left, by)
-    if left is None:
-        return None
-    return node.right if left == number(1) and node.op == "*" else replace(node, left=left)
-
-
-def _divisor_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
-    """The expression with a whole number by which it is divided multiplied the other way; None where there is none."""
-    if not isinstance(node, syntax.Binary) or node.op not in ("*", "/"):
-        return None
-    if node.op == "/":
-        divisors = factors_of(node.right)
-        for n, (op, divisor) in enumerate(divisors):
-            if op != "*" or not isinstance(divisor, syntax.Number) or (divisor.value / by).denominator != 1:
-                continue
-            changed = [] if divisor.value == by else [(op, number(divisor.value / by))]
-            rest = [*divisors[:n], *changed, *divisors[n + 1 :]]
-            return replace(node, right=product_of(rest)) if rest else node.left
-    left = _divisor_changed(node.left, by)
-    return None if left is None else replace(node, left=left)
-
-
-def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int = 1) -> tuple[str, str]:
-    """The kind and the sentence for a missing or superfluous factor, of one or of several things."""
-    s = "s" if count == 1 else ""
-    text = desk.text(ratio.node)
-    names = [n for n, _ in ratio.powers]
-    if names and abs(ratio.number) == 1 and set(names) <= set(desk.sizes) and len({p for _, p in ratio.powers}) == 1:
-        name, power = " * ".join(names), ratio.powers[0][1]
-        if power == -1:
-            sentence = f"A mean over {name} entries is taken, but {where} sum{s}: divide by {name}."
-            return "mean_vs_sum", sentence
-        if power == 1 and _averages(desk, names):
-            sentence = f"{_upper(where)} take{s} a mean over {name} entries where a sum is meant: multiply by {name}."
-            return "mean_vs_sum", sentence
-    inverse = Ratio(1 / ratio.number, tuple((n, -p) for n, p in ratio.powers))
-    if abs(ratio.number) < 1 and not ratio.powers:
-        has = "has" if count == 1 else "have"
-        return "factor", f"{_upper(where)} {has} the factor {desk.text(inverse.node)} too much."
-    sign = " and the sign is wrong" if ratio.number < 0 else ""
-    place = "" if where == "the claim" else f" in {where}"
-    return "factor", f"The factor {text.removeprefix('-')} is missing{place}{sign}."
-
-
-def _averages(desk: Desk, names: Collection[str]) -> bool:
-    """Whether a claim takes a mean, or divides by one of these sizes."""
-    nodes = [desk.node, *(h.statement.sides[0] for h in desk.court.helpers if h.name in names_in(desk.node))]
-    return any(_takes(n, "mean") or any(_divides(inner, names) for inner in n.walk()) for n in nodes)
-
-
-def _divides(node: syntax.Node, names: Collection[str]) -> bool:
-    return isinstance(node, syntax.Binary) and node.op == "/" and bool(names_in(node.right) & set(names))
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def subject(desk: Desk) -> str:
@@ -183,6 +82,8 @@ def transposed(desk: Desk) -> Finding | None:
 def _transpose_node(node: syntax.Node, order: tuple[int, ...]) -> syntax.Node:
     if len(order) == 2:
         if isinstance(node, syntax.Binary) and node.op == "@":
+            if isinstance(node.left, syntax.Binary):
+                return _flip(node)
             return syntax.Binary("@", _flip(node.right), _flip(node.left))
         if isinstance(node, syntax.Call) and node.function == "outer":
             return syntax.Call("outer", node.arguments[::-1])
@@ -259,7 +160,7 @@ def summed_out(desk: Desk) -> Finding | None:
 def _reduces(desk: Desk) -> bool:
     """Whether there is a sum or a mean in a claim, or in a helper that it may use."""
     nodes = [desk.node, *(h.statement.sides[0] for h in desk.court.helpers)]
-    return any(_takes(n, "sum") or _takes(n, "mean") for n in nodes)
+    return any(takes(n, "sum") or takes(n, "mean") for n in nodes)
 
 
 def summed_away(desk: Desk, but: Collection[str] = ()) -> Finding | None:
@@ -301,7 +202,7 @@ def _oversummed(desk: Desk) -> Finding | None:
                 made = [reduce(t, axis=axes, keepdims=keep) for t in desk.truths]
                 if made[0].shape == desk.claimed[0].shape and all(map(close_floats, desk.claimed, made)):
                     which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
-                    if reduce is np.mean and not _takes(desk.node, "mean"):
+                    if reduce is np.mean and not takes(desk.node, "mean"):
                         along = f"along {which}, where the gradient is the same all over"
                         return Finding("shape", f"The claim has one entry {along}; nothing is broadcast to fit.")
                     what = "sum" if reduce is np.sum and not _only_means(desk.node) else "mean"
@@ -313,16 +214,8 @@ def _oversummed(desk: Desk) -> Finding | None:
     return None
 
 
-def _takes(node: syntax.Node, reduction: str) -> bool:
-    """Whether an expression takes a sum or a mean somewhere."""
-    return any(
-        (isinstance(n, syntax.Method) and n.name == reduction) or (isinstance(n, syntax.Binder) and n.op == reduction)
-        for n in node.walk()
-    )
-
-
 def _only_means(node: syntax.Node) -> bool:
-    return _takes(node, "mean") and not _takes(node, "sum")
+    return takes(node, "mean") and not takes(node, "sum")
 
 
 def _subsets(rank: int) -> Iterator[tuple[int, ...]]:
