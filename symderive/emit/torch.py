@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from sympy import Expr, Mul, Rational, S
 
-from symderive.algebra.nodes import Mod
 from symderive.emit.memory import added_product, is_fresh, rescaled, scaled
 from symderive.emit.numbers import Numbers
-from symderive.emit.printer import Printer, Text, call, fill, index, is_zero, method
+from symderive.emit.printer import Text, call, fill, is_zero, method
+from symderive.emit.torch_linear import LinearPrinter
 from symderive.lower import plan as p
 from symderive.lower import shapes
 from symderive.lower.shapes import ROWS, Shape, front, plain
@@ -32,13 +32,6 @@ _SCANS = {
     "amax": "{0}.cummax({1}).values",
     "amin": "{0}.cummin({1}).values",
     "logsumexp": "torch.logcumsumexp({0}, {1})",
-}
-
-_MATRIX = {
-    "inv": "torch.linalg.inv({0})",
-    "det": "torch.linalg.det({0})",
-    "logdet": "torch.logdet({0})",
-    "cholesky": "torch.linalg.cholesky({0})",
 }
 
 _WITH_NUMBERS = {
@@ -58,7 +51,7 @@ _POWERS = {Rational(1, 2): "torch.sqrt({0})", Rational(-1, 2): "torch.rsqrt({0})
 _CASTS = {"real": ".to({real}.dtype)", "integer": ".long()", "boolean": ".bool()"}
 
 
-class TorchPrinter(Printer):
+class TorchPrinter(LinearPrinter):
     """Writes expressions as PyTorch. ``real`` and ``any`` name tensors that give new ones their dtype and device."""
 
     functions: ClassVar[Mapping[str, str]] = {
@@ -77,8 +70,6 @@ class TorchPrinter(Printer):
         super().__init__(names)
         self.real = real
         self.any = any or real
-        self.wide = False
-        """Whether something is computed in ``wide``, the dtype of ``real`` but at least float32."""
 
     def _numbers(self) -> Numbers:
         return Numbers(self.symbol, infinity="torch.inf", pi="torch.pi")
@@ -94,7 +85,7 @@ class TorchPrinter(Printer):
         if isinstance(node, p.Place):
             pairs = zip(node.items, plain(node.shape), strict=True)
             target = self.subscript(p.Ref(name, node.shape), [self.item(i, e) for i, e in pairs])
-            zeros = self._zeros(node.value, node.shape)
+            zeros = self.zeros(node.value, node.shape)
             return [f"{name} = {zeros.text}", f"{target.text} = {self.write(node.value).text}"]
         if isinstance(node, p.ConvWeight):
             swapped, result = self._conv_weight(node, Text(name))
@@ -133,7 +124,7 @@ class TorchPrinter(Printer):
             return method(like, named, *(entries or ["()"]))
         return method(like, "new_full", self.shape(shape) if entries else "()", self.number(value).text)
 
-    def _zeros(self, like: p.Node, shape: Shape) -> Text:
+    def zeros(self, like: p.Node, shape: Shape) -> Text:
         """Zeros of the dtype and device of what goes into them (and of its batch under ``vmap``)."""
         kinds = [n for n in p.walk(like) if isinstance(n, p.Ref) and n.kind == like.kind]
         if not kinds and like.kind != "real":
@@ -294,7 +285,7 @@ class TorchPrinter(Printer):
     def _accumulated(self, node: p.IndexAdd | p.ScatterAdd) -> Text:
         operation, *arguments = self._accumulation(node)
         if node.base is None:
-            return method(self._zeros(node.source, node.shape), f"{operation}_", *arguments)
+            return method(self.zeros(node.source, node.shape), f"{operation}_", *arguments)
         return method(self.write(node.base), f"{operation}_" if is_fresh(node.base) else operation, *arguments)
 
     def _accumulation(self, node: p.IndexAdd | p.ScatterAdd) -> list[str]:
@@ -358,91 +349,6 @@ class TorchPrinter(Printer):
     def normalise(self, node: p.Normalise) -> Text:
         """``torch.softmax``."""
         return call(f"torch.{node.op}", self.write(node.value).text, self.axis(node, node.axis))
-
-    # --- linear algebra
-
-    def einsum(self, node: p.Einsum) -> Text:
-        """``torch.einsum``."""
-        return call("torch.einsum", f'"{node.equation}"', *(self.write(o).text for o in node.operands))
-
-    def matrix(self, node: p.Matrix) -> Text:
-        """``inv``, ``det``, ``logdet`` or ``cholesky``."""
-        return self._narrowed(fill(_MATRIX[node.op], self._widened(node.value)))
-
-    def solve(self, node: p.Solve) -> Text:
-        """``torch.linalg.solve``, or ``solve_triangular``, which takes no vectors."""
-        matrix, right = self._widened(node.matrix), self._widened(node.right)
-        if node.form == "general":
-            return self._narrowed(call("torch.linalg.solve", matrix.text, right.text))
-        vector = len(node.shape) == 1
-        columns = method(right, "unsqueeze", "1") if vector else right
-        upper = f"upper={node.form == 'upper'}"
-        found = call("torch.linalg.solve_triangular", matrix.text, columns.text, upper)
-        return self._narrowed(method(found, "squeeze", "1") if vector else found)
-
-    def _widened(self, node: p.Node) -> Text:
-        """An operand of linear algebra, in float32 at least: lower precisions have no kernel."""
-        self.wide = True
-        return method(self.write(node), "to", "wide")
-
-    def _narrowed(self, value: Text) -> Text:
-        return method(value, "to", f"{self.real}.dtype")
-
-    def conv(self, node: p.Conv) -> Text:
-        """``F.conv1d``."""
-        return self._convolution(node.value, node.weight, node.window)
-
-    def _convolution(self, value: p.Node, weight: p.Node, window: p.Window, bias: str = "") -> Text:
-        function = f"F.conv{len(window.stride)}d"
-        return call(function, self.write(value).text, self.write(weight).text, bias, *self._window(window))
-
-    def _window(self, window: p.Window, extra: Shape = ()) -> list[str]:
-        """The keywords of a convolution that are not at their defaults."""
-        parts = [("stride", window.stride, 1), ("padding", window.padding, 0), ("output_padding", extra, 0)]
-        parts += [("groups", (window.groups,), 1), ("dilation", window.dilation, 1)]
-        return [f"{name}={self._each(values)}" for name, values, default in parts if any(v != default for v in values)]
-
-    def _each(self, values: Shape) -> str:
-        """One number where all are equal, else a tuple."""
-        return self.size(values[0]) if len(set(values)) == 1 else self.shape(values)
-
-    def conv_transpose(self, node: p.ConvTranspose) -> Text:
-        """``F.conv_transpose1d``; the output padding is what the stride left over."""
-        window = node.window
-        left = tuple(
-            Mod(e + 2 * q - d * (k - 1) - 1, s)
-            for e, k, s, q, d in zip(
-                node.space, node.weight.shape[2:], window.stride, window.padding, window.dilation, strict=True
-            )
-        )
-        operands = (self.write(node.source).text, self.write(node.weight).text)
-        return call(f"F.conv_transpose{len(left)}d", *operands, *self._window(window, left))
-
-    def _conv_weight(self, node: p.ConvWeight, swapped: Text) -> tuple[Text, Text]:
-        """A convolution of ``value`` with ``source`` over the batch, and the weight's gradient in what that made.
-
-        The axes of batch and channels change places, and so do stride and dilation.
-        """
-        window = node.window
-        value, source, groups = self.write(node.value), self.write(node.source), window.groups
-        exchanged = p.Window(window.dilation, window.padding, window.stride, groups)
-        if groups == 1:
-            value = method(value, "transpose", "0", "1")
-        else:
-            channels, count, space = node.value.shape[1] / groups, node.value.shape[0], node.value.shape[2:]
-            value = method(value, "reshape", *self.extents((count, groups, channels, *space)))
-            value = method(value, "permute", "2", "1", "0", *(str(n + 3) for n in range(len(space))))
-            value = method(value, "reshape", *self.extents((channels, groups * count, *space)))
-        kernel = method(source, "transpose", "0", "1")
-        convolved = call(f"F.conv{len(node.kernel)}d", value.text, kernel.text, *self._window(exchanged))
-        result = method(swapped, "transpose", "0", "1")
-        if any(s != 1 for s in window.stride):
-            result = index(result, "...", *(f":{self.size(k)}" for k in node.shape[2:]))
-        # Of an empty batch, which stands for the channels here, torch's convolution loses the shape.
-        if node.value.shape[0].is_positive and node.value.shape[0].is_number:
-            return convolved, result
-        count, empty = Text(self.size(node.value.shape[0])), self._zeros(node.value, node.shape)
-        return convolved, fill("{0} if {1} else {2}", result, count, empty)
 
 
 def merged(node: p.IndexAdd) -> p.Node:
