@@ -27,6 +27,9 @@ class GuardedWriter(Writer):
     """Assignments that must not be a view of an input: they are copied where they would be."""
     owned: frozenset[str] = frozenset()
     """Results of a Function's forward: forward mode wants a view among them laid out as its tangent is."""
+    kept: frozenset[str] = frozenset()
+    """Inputs of a Function that it saves, which it must not give back as they are."""
+    given_back: set[str] = field(default_factory=set)
 
     def lines(self) -> list[str]:
         """The lines of all assignments, those under one condition together."""
@@ -52,7 +55,16 @@ class GuardedWriter(Writer):
                 lines.append(f"{self.printer.name(part.name)} = {self.printer.name(part.name)}.clone()")
             elif part.name in self.owned and isinstance(part.value, p.Permute | p.Slice | p.ConvWeight):
                 lines.append(f"{self.printer.name(part.name)} = {self.printer.name(part.name)}.contiguous()")
+            elif part.name in self.owned and isinstance(part.value, p.Ref) and self._is_taken(part.value.name):
+                statement = f"{self.printer.name(part.name)} = {self.printer.name(part.value.name)}"
+                lines = [line.replace(statement, f"{statement}.clone()") for line in lines]
             yield from lines
+
+    def _is_taken(self, name: str) -> bool:
+        """Whether a result must not be this tensor itself: it is saved, or another result."""
+        taken = name in self.kept or name in self.plan.outputs or name in self.given_back
+        self.given_back.add(name)
+        return taken
 
     def _condition(self, outputs: set[str]) -> str:
         if not self.flags or outputs >= self.flags.keys():
@@ -92,6 +104,7 @@ class Kernel:
         flags: Mapping[str, str] | None = None,
         fresh: bool = False,
         returned: bool = False,
+        kept: Iterable[str] = (),
     ) -> None:
         self.plan, self.names, self.flags = plan, names, dict(flags or {})
         if len(optional) == 1:
@@ -99,6 +112,7 @@ class Kernel:
         self.optional = tuple(optional)
         self.fresh = frozenset(plan.outputs if fresh else ())
         self.owned = frozenset(plan.outputs if returned else ())
+        self.kept = frozenset(kept)
         read = {n.name for a in plan.assignments for n in p.walk(a.value) if isinstance(n, p.Ref)}
         self._write([r for r in given if r.name in read])
         lacking = self.sizes
@@ -112,7 +126,14 @@ class Kernel:
         first = [r.name for r in (*given, *self.optional) if r.kind == "real"]
         shapes = {r.name: r.shape for r in given}
         self.body = GuardedBody(
-            self.plan, shapes, self.names, first[:1], flags=self.flags, fresh=self.fresh, owned=self.owned
+            self.plan,
+            shapes,
+            self.names,
+            first[:1],
+            flags=self.flags,
+            fresh=self.fresh,
+            owned=self.owned,
+            kept=self.kept,
         )
         self.zeros = self._zeros(given)
         self.sizes = self.body.missing()
@@ -189,9 +210,10 @@ class GuardedBody(Body):
         flags: Mapping[str, str],
         fresh: frozenset[str],
         owned: frozenset[str],
+        kept: frozenset[str],
     ) -> None:
         self.flags = flags if len(flags) > 1 else {}
-        self.fresh, self.owned = fresh, owned
+        self.fresh, self.owned, self.kept = fresh, owned, kept
         super().__init__(plan, tensors, names, TorchPrinter, like)
 
     def write(self, plan: p.Plan, taken: Iterable[str]) -> list[str]:
@@ -199,7 +221,8 @@ class GuardedBody(Body):
         from symderive.emit.share import Namer
 
         indent = 8 if self.flags else 4
-        return GuardedWriter(plan, self.printer, Namer(taken), indent, self.flags, self.fresh, self.owned).lines()
+        named = Namer(taken)
+        return GuardedWriter(plan, self.printer, named, indent, self.flags, self.fresh, self.owned, self.kept).lines()
 
     def lines(self, also: Iterable[Symbol] = ()) -> list[str]:
         """The lines that read sizes."""

@@ -36,6 +36,10 @@ OWN_NAMES = (
         "moved",
     ),
     *("bool", "int", "next", "any", "map", "zip", "tuple", "float", "print", "isinstance", "generate_vmap_rule"),
+    *("_", "_forward", "_backward", "_tangents", "_through_saved", "_second_backward", "_backward_tangents"),
+    *("_autocasts", "_without_autocast", "_cast", "_refuse_forward_over_forward", "_verify"),
+    *("_apply", "_inside_transform", "_is_compiled", "_other", "_place"),
+    *("_op", "_shapes", "_batched", "_autograd", "_without_forward_mode", "_library"),
 )
 """Names that these modules use for their own purposes."""
 
@@ -66,28 +70,35 @@ class KernelSet:
         op, plans = self.op, self.plans
         forward, through = plans["forward"], plans["through"]
         assert forward is not None
-        self.forward = Kernel(forward, self.names, forward.inputs, fresh=fresh, returned=True)
+        self.forward = Kernel(forward, self.names, forward.inputs, fresh=fresh, returned=True, kept=op.saved)
+        inner = tuple(replace(r, name=op.renamed.get(r.name, r.name)) for r in (*self.saved, *self.upstreams))
+        ups = tuple(f"d{op.renamed[f'd{w}']}" for w in op.spec.wrt)
+        needs = {o: f"needs_{o.removeprefix('d')}" for o in op.second.outputs}
+        self.second = self._kernel("second", inner, self._given("second", ups), needs)
+        given = self._given("backward_tangents", op.backward_tangents.given)
+        self.backward_tangents = self._kernel("backward_tangents", inner, given)
         flags = {f"d{w}": f"needs_{w}" for w in op.spec.wrt}
-        self.backward = self._kernel("backward", (*self.saved, *self.upstreams), (), flags)
+        old = {new: name for name, new in op.renamed.items()}
+        kept = {old.get(r.name, r.name) for k in (self.second, self.backward_tangents) for r in k.given}
+        self.backward = self._kernel("backward", (*self.saved, *self.upstreams), (), flags, kept)
         self.through = None
         if through is not None:
             given = tuple(r for r in through.inputs if r.name in {f"d{c}" for c in op.carried} - set(op.saved))
             shown = {o: flags[o] for o in through.outputs}
             self.through = self._kernel("through", self.saved, given, shown)
         self.tangents = self._kernel("tangents", self.saved, self._given("tangents", op.tangents.given))
-        inner = tuple(replace(r, name=op.renamed.get(r.name, r.name)) for r in (*self.saved, *self.upstreams))
-        ups = tuple(f"d{op.renamed[f'd{w}']}" for w in op.spec.wrt)
-        flags = {o: f"needs_{o.removeprefix('d')}" for o in op.second.outputs}
-        self.second = self._kernel("second", inner, self._given("second", ups), flags)
-        given = self._given("backward_tangents", op.backward_tangents.given)
-        self.backward_tangents = self._kernel("backward_tangents", inner, given)
 
     def _kernel(
-        self, key: str, given: Sequence[p.Ref], optional: Sequence[p.Ref], flags: Mapping[str, str] | None = None
+        self,
+        key: str,
+        given: Sequence[p.Ref],
+        optional: Sequence[p.Ref],
+        flags: Mapping[str, str] | None = None,
+        kept: Iterable[str] = (),
     ) -> Kernel:
         plan = self.plans[key]
         assert plan is not None
-        return Kernel(plan, self.names, given, optional, flags=flags, returned=key == "backward")
+        return Kernel(plan, self.names, given, optional, flags=flags, returned=key == "backward", kept=kept)
 
     def _given(self, key: str, names: Iterable[str]) -> tuple[p.Ref, ...]:
         """The inputs of these names, in this order."""
@@ -107,7 +118,9 @@ class KernelSet:
         symbols = sizes.symbols(e for q in plans for r in q.refs.values() for e in r.shape)
         names = [n for q in plans for n in (*q.refs, *q.constants)]
         names += [s.name for s in symbols if s not in (BATCH_SIZE, ROWS)]
-        return identifiers(names, (*RESERVED, *OWN_NAMES, self.op.spec.name, class_name(self.op.spec.name)))
+        cls = class_name(self.op.spec.name)
+        classes = (cls, f"{cls}Backward", f"{cls}Reverse")
+        return identifiers(names, (*RESERVED, *OWN_NAMES, function_name(self.op.spec.name), *classes))
 
     @property
     def inner_arguments(self) -> tuple[p.Ref, ...]:

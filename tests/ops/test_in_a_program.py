@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
 import sys
@@ -13,6 +14,7 @@ import torch
 
 from symderive.api import loads
 from symderive.emit.autograd import autograd_module
+from symderive.emit.autograd_op import OWN_NAMES
 from symderive.emit.custom_op import custom_op_module
 
 SPEC = """
@@ -70,3 +72,45 @@ def test_an_op_is_pickled_copied_and_called_in_threads(monkeypatch):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(map(torch.equal, pool.map(gradient, xs), map(gradient, xs)))
+
+
+@pytest.mark.parametrize("write", [autograd_module, custom_op_module])
+def test_tensors_may_be_called_what_the_module_calls_its_own_things(write):
+    text = write(loads(NAMES, "own"))
+    defined = {n.name for n in ast.parse(text).body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    assert defined - {"own"} <= {*OWN_NAMES, "Own", "OwnBackward", "OwnReverse"}, "a name that is not kept free"
+    module = ModuleType("own")
+    exec(text, module.__dict__)
+    xs = [torch.rand(3, dtype=torch.float64, requires_grad=True) for _ in range(4)]
+    assert torch.allclose(module.own(*xs), xs[0] * xs[1] * xs[2].exp() + xs[3])
+    assert torch.autograd.gradcheck(module.own, xs, check_forward_ad=True)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "forward"),
+    [
+        ("a b d", "y[n] = a[n] * b[n] + d[n]"),  # dd is dy, which is saved
+        ("a b", "y[n] = exp(a[n] + b[n])"),  # da is db
+        ("a b", "u[n] = a[n]; y[n] = a[n] * b[n]"),  # u is a, which is saved
+    ],
+)
+def test_a_result_that_is_a_tensor_there_is_already_is_one_of_its_own(inputs, forward):
+    given = "".join(f"  {name}: [N]\n" for name in inputs.split())
+    lines = "".join(f"  {line}\n" for line in forward.split("; "))
+    outputs = "output: [u, y]" if forward.startswith("u") else ""
+    spec = loads(f"name: alias\nsizes: {{N: 3}}\ninputs:\n{given}forward: |\n{lines}{outputs}", "alias")
+    for write in (autograd_module, custom_op_module):
+        module = ModuleType("alias")
+        exec(write(spec), module.__dict__)
+        xs = [torch.rand(3, dtype=torch.float64, requires_grad=True) for _ in spec.inputs]
+        assert torch.autograd.gradcheck(module.alias, xs, check_forward_ad=True)
+        assert torch.autograd.gradgradcheck(module.alias, xs, check_fwd_over_rev=True)
+
+
+NAMES = """
+name: own
+sizes: {N: 3}
+inputs: {_apply: [N], _cast: [N], _op: [N], OwnBackward: [N]}
+forward: |
+  y[n] = _apply[n] * _cast[n] * exp(_op[n]) + OwnBackward[n]
+"""
