@@ -126,7 +126,7 @@ def _quotient_of_remainder(expression: Expr) -> Expr:
     """``n % (a*d) // d = n // d % a``."""
     if isinstance(expression, FloorDiv) and isinstance(expression.args[0], Mod):
         (number, modulus), divisor = expression.args[0].args, expression.args[1]
-        if _is_whole(cancel(modulus / divisor)):
+        if isinstance(number, Index) and _is_whole(cancel(modulus / divisor)):
             return Mod(FloorDiv(number, divisor), cancel(modulus / divisor))
     return expression
 
@@ -155,8 +155,15 @@ def _chain(divisors: set[Expr], extent: Expr) -> list[Expr] | None:
 
 
 def digits_of(target: Expr, position: Expr, unknowns: Sequence[Index]) -> list[tuple[Index, Expr]] | None:
-    """``p == 6*a + 2*b + c`` with ``b < 3`` and ``c < 2`` says ``a == p // 6``, ``b == p // 2 % 3``, ``c == p % 2``."""
+    """``p == 6*a + 2*b + c`` with ``b < 3`` and ``c < 2`` says ``a == p // 6``, ``b == p // 2 % 3``, ``c == p % 2``.
+
+    Digits may run backwards, ``p == 2*a + 1 - b``.
+    """
+    if isinstance(position, Mod):
+        return _rotated_digits(target, position, unknowns)
     difference = expand(position - target)
+    backwards = [i for i in unknowns if difference.coeff(i).is_negative]
+    difference = expand(difference.xreplace({i: i.extent - 1 - i for i in backwards}))
     scales = {i: difference.coeff(i) for i in unknowns}
     rest = expand(sum((c * i for i, c in scales.items()), -difference))
     if rest.atoms(Index) & set(unknowns) or rest.atoms(FloorDiv, Mod, Access):
@@ -170,9 +177,23 @@ def digits_of(target: Expr, position: Expr, unknowns: Sequence[Index]) -> list[t
             return None
         left.remove(index)
         value = FloorDiv(rest, scale)
-        found.append((index, Mod(value, index.extent) if left else value))
+        value = Mod(value, index.extent) if left else value
+        found.append((index, index.extent - 1 - value if index in backwards else value))
         scale = expand(scale * index.extent)
     return found[::-1]
+
+
+def _rotated_digits(target: Expr, position: Mod, unknowns: Sequence[Index]) -> list[tuple[Index, Expr]] | None:
+    """``p == (2*a + b + c) % N`` with ``N`` digits ``a, b`` says that those are the digits of ``(p - c) % N``."""
+    inner, modulus = position.args
+    constant = inner.xreplace(dict.fromkeys(unknowns, S.Zero))
+    if constant.atoms(Access, FloorDiv, Mod) or target.atoms(Index) & set(unknowns):
+        return None
+    if expand(Mul(*(i.extent for i in unknowns)) - modulus) != 0:
+        return None
+    number = Index("~", modulus).fresh()
+    found = digits_of(number, inner - constant, unknowns)
+    return found and [(i, v.xreplace({number: Mod(target - constant, modulus)})) for i, v in found]
 
 
 def as_remainder(value: Expr) -> Expr:

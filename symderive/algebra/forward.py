@@ -22,8 +22,7 @@ def stable_program(program: Program) -> Program:
         inlined, used = _inline_exponentials(plain, done)
         if used:
             candidate = stable_form(inlined)
-            hazard = _hazards(plain) + sum(_hazards(done[t].right) for t in used)
-            if _hazards(candidate) < hazard:
+            if _hazards(candidate) < _hazards(plain, *(done[t].right for t in used)):
                 plain = candidate
         done[equation.tensor] = replace(equation, right=plain)
     return replace(program, equations=tuple(done.values()))
@@ -56,12 +55,13 @@ def _is_exponential(expression: Expr, done: dict[str, Equation]) -> bool:
     return any(a.tensor in done and done[a.tensor].right.atoms(Exp) for a in expression.atoms(Access))
 
 
-def _hazards(expression: Expr) -> int:
+def _hazards(*expressions: Expr) -> int:
     """Places where a finite value may be computed from an infinite one: logs, bare exponentials, their quotients."""
-    bare = [e for e in expression.atoms(Exp) if not _is_normalised(e)]
-    powers = [p for p in expression.atoms(Pow) if not isinstance(p, Exp) and p.exp.is_number and p.exp < 0]
-    quotients = [p for p in powers if p.base.atoms(Sum, Exp)]
-    return len(expression.atoms(log)) + len(bare) + len(quotients)
+    found = [n for e in expressions for n in e.atoms(log, Exp, Pow)]
+    logs = {n for n in found if isinstance(n, log)}
+    bare = {n for n in found if isinstance(n, Exp) and not _is_normalised(n)}
+    powers = {n for n in found if not isinstance(n, Exp) and n.is_Pow and n.exp.is_number and n.exp < 0}
+    return len(logs) + len(bare) + sum(bool(p.base.atoms(Sum, Exp)) for p in powers)
 
 
 def _is_normalised(exponential: Exp) -> bool:

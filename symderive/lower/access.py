@@ -159,6 +159,11 @@ def _roll(r: _Reading) -> None:
         if not isinstance(place, Mod) or not same(place.args[1], label.extent):
             continue
         form = affine(place.args[0])
+        if form is not None and len(form.terms) > 1 and _fills(form, label):
+            if form.constant is not S.Zero:
+                r.node = r.ctx.graph.intern(plan.Roll(r.node, -form.constant, r.axis(label)))
+            r.todo[label] = place.args[0] - form.constant
+            continue
         if form is None or len(form.terms) != 1:
             continue
         ((index, step),) = form.terms
@@ -170,6 +175,11 @@ def _roll(r: _Reading) -> None:
         if shift is not S.Zero:
             r.node = r.ctx.graph.intern(plan.Roll(r.node, shift, r.axis(label)))
         r.todo[label] = index
+
+
+def _fills(form: Affine, label: Index) -> bool:
+    """Whether its indices are the digits of the numbers of an axis."""
+    return radix(form) is not None and same(prod_of(i.extent for i in form.indices), label.extent)
 
 
 # --- affine positions

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sympy import Expr, Mul, S, floor
 
-from symderive.algebra.nodes import Access, Index, Pad
+from symderive.algebra.nodes import Access, Index, Mod, Pad
 from symderive.lower import access, plan
 from symderive.lower.arithmetic import multiply
 from symderive.lower.axes import Axes, Labelled, batch_first, shape_of, spread
@@ -41,11 +41,48 @@ def recognised(factors: list[Expr], masks: list[Expr], bound: list[Index], ctx: 
     if masks or len(factors) < 2:
         return None
     for n, whole in enumerate(factors):
-        factor = _by_digits(whole, ctx)
+        factor = _by_digits(_unrolled(whole, ctx), ctx)
         slides = _slides(factor, bound, ctx)
         if slides and not _are_digits(factor, factors, bound, ctx):
-            return _from_slides(factor, [f for m, f in enumerate(factors) if m != n], slides, bound, ctx)
+            others = [f for m, f in enumerate(factors) if m != n]
+            mirrored = [s.free for s in slides if s.stride.is_negative]
+            if not mirrored:
+                return _from_slides(factor, others, slides, bound, ctx)
+            factor = factor.xreplace({i: i.extent - 1 - i for i in mirrored})
+            found = _from_slides(factor, others, _slides(factor, bound, ctx) or [], bound, ctx)
+            return found and _mirrored(found, mirrored, ctx)
     return None
+
+
+def _mirrored(value: Labelled, along: list[Index], ctx: Lowering) -> Labelled:
+    """An array with some of its axes read backwards."""
+    axes = tuple(sorted(value.position(i) for i in along))
+    return Labelled(ctx.graph.intern(plan.Flip(value.node, axes)), value.axes)
+
+
+def _unrolled(e: Expr, ctx: Lowering) -> Expr:
+    """A tensor read round and round, at ``(s h + d r + c) % N``, as one that is long enough to be read straight on."""
+    if not isinstance(e, Access) or not any(isinstance(p, Mod) for p in e.indices):
+        return e
+    ref = ctx.tensors[e.tensor]
+    labels = [Index("~", extent).fresh() for extent in ref.shape]
+    long, places, straight = list(labels), dict(zip(labels, labels, strict=True)), list(e.indices)
+    for n, (place, extent) in enumerate(zip(e.indices, ref.shape, strict=True)):
+        form = affine(place.args[0]) if isinstance(place, Mod) and same(place.args[1], extent) else None
+        if form is None or len(form.terms) != 2 or form.least is None or form.greatest is None:
+            continue
+        if same(form.terms[0][0].extent, form.terms[1][0].extent):
+            continue  # a matrix whose rows are rotated: a product with it is what it says
+        long[n] = Index("~", simplify_size(form.greatest - form.least + 1)).fresh()
+        places[labels[n]] = Mod(long[n] + form.least, extent)
+        straight[n] = place.args[0] - form.least
+    if straight == list(e.indices):
+        return e
+    view = access.read(Labelled(ref, tuple(labels)), {k: v for k, v in places.items() if k is not v}, ctx)
+    order = Labelled(view.node, view.axes)
+    name = f"{e.tensor} at {tuple(places.values())}"
+    ctx.tensors.setdefault(name, spread(ctx.graph, order, tuple(long)).node)
+    return Access(name, *straight)
 
 
 def _by_digits(e: Expr, ctx: Lowering) -> Expr:
@@ -91,7 +128,7 @@ def _slides(e: Expr, bound: Sequence[Index], ctx: Lowering) -> list[Slide] | Non
             return None
         inside = [t for t in form.terms if t[0] in bound]
         outside = [t for t in form.terms if t[0] not in bound]
-        if len(inside) != 1 or not outside[0][1].is_positive or not inside[0][1].is_nonzero:
+        if len(inside) != 1 or not outside[0][1].is_nonzero or not inside[0][1].is_nonzero:
             return None
         slides.append(Slide(*outside[0], *inside[0], form.constant, extent))
     moving = [i for s in slides for i in (s.free, s.summed)]
@@ -147,22 +184,43 @@ def _from_slides(
     if len(bound) != len(summed) + len(roles.summed) or _has_batch(roles.first, roles.groups, roles.second):
         return None
     other = multiply(others, ctx)
-    if all(s.dilation.is_negative for s in slides):
-        if isinstance(factor, Pad) and all(s.stride is S.One for s in slides):
+    backwards = [s for s in slides if s.dilation.is_negative]
+    if backwards:
+        whole = len(backwards) == len(slides) and isinstance(factor, Pad) and all(s.stride is S.One for s in slides)
+        if whole and not _is_forward(other, roles):
             return _full(factor, other, slides, roles, ctx)
-        node = ctx.graph.intern(plan.Flip(other.node, tuple(sorted(other.position(s.summed) for s in slides))))
+        node = ctx.graph.intern(plan.Flip(other.node, tuple(sorted(other.position(s.summed) for s in backwards))))
         other = Labelled(node, other.axes)
-        slides = [_reversed(s) for s in slides]
+        slides = [_reversed(s) if s in backwards else s for s in slides]
         factor = _reread(factor, slides, ctx)
     if any(not s.dilation.is_positive for s in slides):
         return None
-    if _count(slides, ctx, summed=True) > _count(slides, ctx, summed=False):
+    if _runs_inside(slides, ctx):
         return _weight(factor, other, slides, roles, ctx)
     return _convolution(factor, other, slides, roles, ctx)
 
 
+def _is_forward(weight: Labelled, roles: _Roles) -> bool:
+    """Whether a weight has the layout of a convolution: the channels that are summed behind those that are made."""
+    if not roles.second or not roles.summed:
+        return False
+    return max(map(weight.position, roles.second)) < min(map(weight.position, roles.summed))
+
+
 def _has_batch(*parts: Axes) -> bool:
     return any(i.is_batch for part in parts for i in part)
+
+
+def _runs_inside(slides: list[Slide], ctx: Lowering) -> bool:
+    """Whether the free indices run inside windows and summed ones count those: there are more of what counts.
+
+    Windows that lie side by side are counted by the index of the greater step, however few they are.
+    """
+    if all(same(s.stride, s.dilation * s.summed.extent) for s in slides):
+        return False
+    if all(same(s.dilation, s.stride * s.free.extent) for s in slides):
+        return True
+    return _count(slides, ctx, summed=True) > _count(slides, ctx, summed=False)
 
 
 def _count(slides: list[Slide], ctx: Lowering, summed: bool) -> float:
@@ -303,7 +361,7 @@ def _full(factor: Expr, weight: Labelled, slides: list[Slide], roles: _Roles, ct
 def scattered(targets: list[Target], factors: list[Expr], bound: list[Index], ctx: Lowering) -> Labelled | None:
     """The sum of ``factors`` times deltas ``Eq(i, s h + d r - p)`` as a transposed convolution, or None."""
     slides: list[Slide] = []
-    for target in targets:
+    for target in (targets := sorted(targets, key=lambda t: [*ctx.hint, t.index].index(t.index))):
         form = affine(target.place)
         if form is None or len(form.terms) != 2 or not all(i in bound and c.is_nonzero for i, c in form.terms):
             return None

@@ -161,8 +161,13 @@ def _refusal(subject: Subject, cell: Cell) -> str:
     return ""
 
 
-_REFUSALS = ("to have non-zero size", "kernel size should be greater than zero", "greater than actual input size")
-"""What PyTorch says where it takes no maximum, or no convolution, of nothing or by nothing."""
+_REFUSALS = (
+    *("to have non-zero size", "kernel size should be greater than zero", "greater than actual input size"),
+    *("expected weight to be at least 1", "create a primitive descriptor", "non-positive groups is not supported"),
+    *("maximum size for tensor at dimension", "the input is not positive-definite"),
+)
+"""What PyTorch says where it takes no maximum, or no convolution or windows, of nothing or by nothing, and what it says
+of a matrix that is NaN because something was divided by 0."""
 
 
 def _empty_axis(error: OpError) -> str:
