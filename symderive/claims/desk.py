@@ -89,6 +89,9 @@ class Desk:
         pair = points.pair
         if self.outcome.sides is not None and self.outcome.point is not pair[0] and self.trial.at(pair[0]).holds:
             pair = points.partnered(self.outcome.point)
+        if not self.tells(pair[0]):
+            telling = next((p for p in points.main if not p.note and self.tells(p)), pair[0])
+            pair = pair if telling is pair[0] else points.partnered(telling)
         for attempt in range(1, 5):
             if self.tells(pair[1]):
                 break

@@ -196,8 +196,9 @@ def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A sum that is missing, of the whole or of a part."""
     if desk.line.indices is None:
         yield from _array_sums(desk, node)
+    if desk.line.indices is None and desk.truths[0].ndim:
         return
-    free = free_names(desk.line.indices)
+    free = free_names(desk.line.indices or ())  # of a scalar, index form has none
     loose = [i for i in index_names(desk, node) if i not in free and i not in bound_in(node)]
     for count in range(1, min(len(loose), 3) + 1):
         for chosen in itertools.combinations(loose, count):
@@ -222,11 +223,10 @@ def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Node) -> Iterator[Edit]:
     """A part that should be summed over an index of its own, not read at that of the left side."""
-    assert desk.line.indices is not None
     if not (isinstance(inner, syntax.Binary) and inner.op in ("*", "/")) or is_position(node, place):
         return
     names = {n.id for n in inner.walk() if isinstance(n, syntax.Name)}
-    for index in free_names(desk.line.indices):
+    for index in free_names(desk.line.indices or ()):
         if index in names:
             spare = spare_letter(desk, node)
             new = syntax.Binder("sum", (spare,), None, rename(inner, {index: spare}))

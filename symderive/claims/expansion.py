@@ -176,7 +176,8 @@ def multiplied_out(node: syntax.Node, whole: bool = True) -> Terms:
 
 
 def _of_factor(node: syntax.Node, whole: bool) -> Terms:
-    """The terms of a factor; ``1 - p`` is one as a whole."""
-    if whole and number(1) in [t for _, t in terms_of(node)]:
+    """The terms of a factor; ``1 - p[n]`` is one as a whole."""
+    entries = any(isinstance(n, syntax.Access) for n in node.walk())
+    if whole and entries and number(1) in [t for _, t in terms_of(node)]:
         return [(1, node)]
     return multiplied_out(node, whole)

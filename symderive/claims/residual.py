@@ -13,7 +13,7 @@ from symderive.claims.edit_tools import available, composites, deltas
 from symderive.claims.factors import scaled
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import factors_of, number, product_of, sum_of
+from symderive.claims.trees import factors_of, number, product_of, sum_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -25,10 +25,11 @@ def missing_multiple(desk: Desk) -> Finding | None:
         rests = [desk.truth(b) - desk.value(b, desk.node) for b in benches]
     except (ClaimError, SymderiveError, ValueError):
         return None
+    own = [term for _, term in terms_of(desk.node)]
     for candidate in _candidates(desk):
         if desk.late:
             return None
-        ratio = _ratio(desk, benches, rests, candidate)
+        ratio = None if candidate in own else _ratio(desk, benches, rests, candidate)
         if ratio is None:
             continue
         positive = Ratio(abs(ratio.number), ratio.powers)

@@ -32,10 +32,10 @@ def whole_factor(desk: Desk) -> Finding | None:
             return Finding("sign", f"The sign is wrong: the claim is minus {subject(desk)}.", corrected)
         return None
     kind, words = factor_words(ratio, desk)
-    if kind == "mean_vs_sum":
+    if ratio.powers and abs(ratio.number) == 1 and {n for n, _ in ratio.powers} <= set(desk.sizes):
         for edit in means(desk, desk.node):
             if desk.fits(edit.node):
-                return Finding(kind, words, edit.node)
+                return Finding(edit.kind, words if kind == edit.kind else edit.words, edit.node)
     if kind == "factor" and ratio.powers:
         for edit in itertools.chain(factors_dropped(desk, desk.node), complements(desk, desk.node)):
             if desk.fits(edit.node):
