@@ -20,6 +20,9 @@ MOST_BITS = 100_000
 """Of an exact power; a longer one is a number of as many digits as the others."""
 
 
+LONGEST = 10**1000
+"""Of an integer that is written out."""
+
 MOST_KNOWN = 4000
 """Values of a function that are kept."""
 
@@ -206,13 +209,17 @@ class Exact(Domain):
     def _floor(self, a: Value) -> Value:
         if _is_rational(a):
             return math.floor(a)
-        return int(self.context.floor(a)) if self.context.isfinite(a) else a
+        return self._whole(self.context.floor(a))
+
+    def _whole(self, a: Value) -> Value:
+        """A number without a fraction as an integer, where that is not too long to be written out."""
+        return int(a) if self.context.isfinite(a) and abs(a) < LONGEST else a
 
     def _round(self, a: Value) -> Value:
         """Half to even."""
         if _is_rational(a):
             return round(Fraction(a))
-        return int(self.context.nint(a)) if self.context.isfinite(a) else a
+        return self._whole(self.context.nint(a))
 
     def _function(self, name: str) -> Callable[[Value], Value]:
         """``mpmath``'s function, NaN outside its real range, exact where a table says so."""

@@ -47,7 +47,7 @@ class Bench:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.tensors: dict[str, Any] = dict(world.known)
+        self.tensors = world.known
         self.helpers: set[str] = set()
         self.defined: list[Line] = []
         self.evaluator = Evaluator((), {}, world.sizes, world.base, world.constants)

@@ -1,205 +1,193 @@
-"""Points on both sides of the borders that a claim itself draws: ``where(x > 0.5, ...)`` has one at x = 0.5.
+"""The borders that a claim itself draws: ``where(x > 0.5, ...)`` has one at x = 0.5, ``1 / (x - w)`` one at x = w.
 
-Random points may all lie on one side of such a border, or between it and the right one. Between two points on different
-sides, bisection finds two that straddle it closely: a border in the wrong place fails at one of them.
+Random points may all lie on one side of such a border, or between it and the right one, so points are looked for on
+each side of it, and on it where what is on it counts. A border is a difference: it has one sign on one side, another on
+the other. Of conditions that must hold together there is one more, positive where all of them hold.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from symderive.check.floats import FLOAT
-from symderive.check.objects import objects
-from symderive.claims.bench import Bench
-from symderive.claims.lines import ClaimError, names_in
-from symderive.claims.points import SIDE, Point
-from symderive.errors import SymderiveError
+from symderive.claims.lines import Line, names_in
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
 
-MOST_BORDERS = 8
-MOST_OTHERS = 4
-"""Points that lend what a border does not depend on."""
-
-STEPS = 36
-"""Of a bisection, so that the border of a claim is told from that of the forward at 3 and at 3.00001."""
-
-FACTORS = (Fraction(30), Fraction(1000), Fraction(1, 1000), Fraction(10) ** 6, Fraction(10) ** 12)
-"""How far to look for a border on one side of which all points lie."""
-
-SIGNS = ((1, 1), (-1, 1), (1, -1))
-"""Of inputs and upstreams there, so that either, and their products, come to the other side."""
-NOTE = "a border of the claim"
-_STEPPED = {"floor": (0, 2), "round": (1, -1)}
-"""Where the steps next to 0 are, in halves."""
-
-_KINKED = ("abs", "sign", "relu", "leaky_relu", "elu")
+BOTH, ALL, POLE, BELOW = (-1, 1), (-1, 1, 0), (0,), (-1,)
+"""The signs that a border must be seen with: on both sides, on it as well, just there, where there is no value."""
 
 
-def straddling(trial: Trial) -> Iterator[Point]:
-    """Points close to each border of the claim, and of the helpers that it uses, on both of its sides."""
-    points = trial.court.points
-    at_hand = [p for p in [*points.main, *points.scouts] if p.sizes == points.plan[0]]
-    for border in _borders(trial)[:MOST_BORDERS]:
-        values = [(p, v) for p in at_hand if (v := _value(trial, border, p)) is not None]
-        ends = _ends(values)
-        if ends is None:
-            far = itertools.chain.from_iterable(_afar(trial, p) for p in at_hand[:2])
-            ends = _ends([*values[:2], *((p, v) for p in far if (v := _value_afar(trial, border, p)) is not None)])
-        if ends is not None:
-            others = sorted((p for p in at_hand if p not in ends[:2]), key=lambda p: p.note != SIDE)[:MOST_OTHERS]
-            rest = _apart_from(trial, border)
-            for point in _bisected(trial, border, *ends):
-                yield point
-                yield from (_taken(point, other, rest) for other in others if rest)
+@dataclass(frozen=True, eq=False)
+class Border:
+    """A difference that decides something by its sign, and where it stands.
+
+    ``root`` is the expression, of the claim or of a helper, that gives its indices their ranges; ``line`` is its line.
+    With a ``step`` it decides by the integer below: where ``node + step`` passes one. ``axis`` of a tensor is what a
+    padded position must stay in: the difference is then taken from the end of that.
+    """
+
+    node: syntax.Node
+    signs: tuple[int, ...]
+    root: syntax.Node
+    line: Line
+    step: Fraction | None = None
+    axis: tuple[str, int] | None = None
+
+    @property
+    def indexed(self) -> bool:
+        """Whether it is written in index form."""
+        return self.line.indices is not None or isinstance(self.root, syntax.Binder)
 
 
-def _afar(trial: Trial, point: Point) -> Iterator[Point]:
-    """The point with its real inputs and upstreams at other scales, for borders where random numbers do not come."""
-    signed = {"nonzero", "symmetric"}
-    scalable = {"positive", "nonnegative", "spd"} | signed
-    free = [i for i in trial.spec.inputs if i.is_real and not i.range and not set(i.assume) - scalable]
-    for factor, (sign, upper) in itertools.product(FACTORS, SIGNS):
-        factors = {i.name: factor * (sign if set(i.assume) <= signed else 1) for i in free}
-        inputs = {name: objects(point.inputs[name]) * own for name, own in factors.items()}
-        upstreams = {n: objects(a) * factor * upper if np.ndim(a) else a for n, a in point.upstreams.items()}
-        yield replace(point, inputs={**point.inputs, **inputs}, upstreams=upstreams, note=NOTE)
+def borders(trial: Trial) -> list[Border]:
+    """The borders of a claim and of the helpers that it uses, those of the claim first, without repetitions."""
+    found: dict[tuple[syntax.Node, Fraction | None, tuple[str, int] | None], Border] = {}
+    for root, line in _sides(trial):
+        for border in _inside(root, root, line):
+            key = border.node, border.step, border.axis
+            if key not in found or len(found[key].signs) < len(border.signs):
+                found[key] = border
+    return list(found.values())
 
 
-def _value_afar(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None:
-    """The difference at a point that may be far from all others."""
-    return _fresh(trial, border, point) if trial.court.points.smooth(point) else None
-
-
-def _apart_from(trial: Trial, border: syntax.Node) -> set[str]:
-    """The inputs, and the outputs whose upstreams, a border does not depend on; none where that cannot be told."""
-    spec = trial.spec
-    leaves = {i.name: i.name for i in spec.inputs} | {f"d{o}": o for o in spec.outputs}
-    made = {e.tensor: names_in(e.right) for e in spec.equations}
-    made |= {h.name: names_in(h.statement.sides[0]) for h in trial.court.helpers if h.name}
-    waiting, known = list(names_in(border)), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name not in known:
-            known.add(name)
-            waiting += made.get(name, ())
-    if known & set(trial.court.bench(trial.court.points.main[0]).tensors) - made.keys() - leaves.keys():
-        return set()
-    return {of for name, of in leaves.items() if name not in known}
-
-
-def _taken(point: Point, other: Point, names: set[str]) -> Point:
-    """A point with some inputs and upstreams of another, so that what decides it does not stay on one side."""
-    inputs = {n: other.inputs[n] if n in names else a for n, a in point.inputs.items()}
-    upstreams = {n: other.upstreams[n] if n in names else a for n, a in point.upstreams.items()}
-    return replace(point, inputs=inputs, upstreams=upstreams)
-
-
-def _borders(trial: Trial) -> list[syntax.Node]:
-    """The differences whose signs decide a branch, of real numbers only."""
-    used = [trial.node]
+def _sides(trial: Trial) -> Iterator[tuple[syntax.Node, Line]]:
+    yield trial.node, trial.line
     waiting = names_in(trial.node)
     for helper in reversed(trial.court.helpers):
         if helper.name in waiting:
-            used.append(helper.statement.sides[0])
+            yield helper.statement.sides[0], helper
             waiting |= names_in(helper.statement.sides[0])
-    found = dict.fromkeys(d for node in used for inner in node.walk() for d in _differences(inner))
-    real = set(trial.court.bench(trial.court.points.main[0]).tensors) - {
-        i.name for i in trial.spec.inputs if not i.is_real
-    }
-    return [d for d in found if names_in(d) & real]
 
 
-def _differences(node: syntax.Node) -> Iterator[syntax.Node]:
-    if isinstance(node, syntax.Compare):
-        for a, b in zip(node.operands, node.operands[1:], strict=False):
-            yield syntax.Binary("-", a, b)
-    elif isinstance(node, syntax.Call) and node.function in _KINKED and node.arguments:
-        yield node.arguments[0]
-    elif isinstance(node, syntax.Call) and node.function in _STEPPED and node.arguments:
-        yield from (
-            syntax.Binary("-", node.arguments[0], syntax.Number(Fraction(n, 2))) for n in _STEPPED[node.function]
-        )
-    elif isinstance(node, syntax.Call) and node.function in ("max", "min") and len(node.arguments) == 2:
-        yield syntax.Binary("-", *node.arguments)
-    elif isinstance(node, syntax.Call) and node.function == "clamp" and len(node.arguments) == 3:
-        x, low, high = node.arguments
-        yield syntax.Binary("-", x, low)
-        yield syntax.Binary("-", x, high)
+def _inside(node: syntax.Node, root: syntax.Node, line: Line) -> Iterator[Border]:
+    """The borders in an expression; in array form, a reduction over indices gives ranges of its own."""
+    if line.indices is None and isinstance(node, syntax.Binder) and not isinstance(root, syntax.Binder):
+        root = node
+    yield from (replace(b, root=root, line=line) for b in _drawn(node))
+    for child in node.children():
+        yield from _inside(child, root, line)
 
 
-def _value(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None:
-    """The difference at a point, in floats."""
-    try:
-        bench = trial.court.bench(point, FLOAT)
-        return _evaluated(trial, bench, border).astype(float)
-    except (ClaimError, SymderiveError, ValueError):
-        return None
+def together(borders: Sequence[Border]) -> Iterator[Border]:
+    """Of each two or three plain borders, what is positive where they have signs that they may not have together."""
+    plain = [b for b in borders if len(b.signs) > 1 and b.step is None and b.axis is None][:MOST_TOGETHER]
+    for count in range(len(plain), 1, -1):
+        for some in itertools.combinations(plain, count):
+            if len({id(b.root) for b in some}) > 1:
+                continue
+            for signs in itertools.product((1, -1), repeat=count):
+                nodes = [b.node if s > 0 else syntax.Unary("-", b.node) for b, s in zip(some, signs, strict=True)]
+                yield replace(some[0], node=reduce(_smaller, nodes), signs=(1,))
 
 
-def _evaluated(trial: Trial, bench: Bench, border: syntax.Node) -> np.ndarray:
-    known = {*bench.tensors, *bench.world.sizes, *bench.world.constants, "pi", "inf"}
-    free = list(dict.fromkeys(n.id for n in border.walk() if isinstance(n, syntax.Name) and n.id not in known))
-    if any(isinstance(n, syntax.Batch) for n in border.walk()):
-        free.insert(0, syntax.BATCH)
-    bound = {i for n in border.walk() if isinstance(n, syntax.Binder) for i in n.indices}
-    free = [i for i in free if i not in bound]
-    if not free and not any(isinstance(n, syntax.Access) for n in border.walk()):
-        return bench.plain_array(border)
-    indices = trial.line.indices or ()
-    given = [(indices, bench.truth(trial.line)[0].shape, trial.line.name)] if indices else []
-    return bench.world.plain(bench.table(border, free, bench.ranges(free, border, given)))
+MOST_TOGETHER = 3
+
+_NOWHERE = syntax.Number(Fraction(0))
+_LINE = Line(syntax.Statement(_NOWHERE, (_NOWHERE,)), "", "helper", "", None)
 
 
-def _ends(values: list[tuple[Point, np.ndarray]]) -> tuple[Point, Point, tuple[int, ...]] | None:
-    """Two points at which some entry has different signs, and that entry."""
-    for n, (a, u) in enumerate(values):
-        for b, v in values[n + 1 :]:
-            if u.shape == v.shape and (differing := np.sign(u) * np.sign(v) < 0).any():
-                return a, b, tuple(int(i) for i in np.unravel_index(np.argmax(differing), u.shape))
-    return None
+def _border(node: syntax.Node, signs: tuple[int, ...], step: Fraction | None = None) -> Border:
+    return Border(node, signs, _NOWHERE, _LINE, step)
 
 
-def _bisected(trial: Trial, border: syntax.Node, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
-    low, high = Fraction(0), Fraction(1)
-    first = _value(trial, border, a)
-    if first is None:
-        return
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        value = _fresh(trial, border, _between(trial, a, b, middle))
-        if value is None or value.shape != first.shape:
-            return
-        if value[at] * first[at] > 0:
-            low = middle
-        else:
-            high = middle
-    yield _between(trial, a, b, low)
-    yield _between(trial, a, b, high)
+def _drawn(node: syntax.Node) -> Iterator[Border]:
+    """The borders that a node draws itself."""
+    match node:
+        case syntax.Compare(operands=operands):
+            yield from (_border(_minus(a, b), ALL) for a, b in itertools.pairwise(operands))
+            if len(operands) > 2:
+                yield _border(truth(node), _signs(node))
+        case syntax.Logical() | syntax.Binder(op="any" | "all"):
+            yield _border(truth(node), _signs(node))
+        case syntax.Binary(op="/", right=right) if not isinstance(right, syntax.Number):
+            yield _border(right, POLE)
+        case syntax.Binary(op="//" | "%", left=left, right=right):
+            yield _border(syntax.Binary("/", left, right), BOTH, Fraction(0))
+        case syntax.Call(function="pad", arguments=(syntax.Access() as access, *_)):
+            for n, position in enumerate(access.indices):
+                if not isinstance(position, syntax.Name | syntax.Batch):
+                    yield _border(position, BOTH)
+                    yield replace(_border(position, BOTH), axis=(access.tensor, n))
+        case syntax.Call(arguments=arguments) if arguments:
+            yield from _of_call(node.function, arguments)
 
 
-def _fresh(trial: Trial, border: syntax.Node, point: Point) -> np.ndarray | None:
-    try:
-        return _evaluated(trial, trial.court.new_bench(point, FLOAT), border).astype(float)
-    except (ClaimError, SymderiveError, ValueError):
-        return None
+def _of_call(name: str, arguments: tuple[syntax.Node, ...]) -> Iterator[Border]:
+    x = arguments[0]
+    if name in _SIGNS:
+        yield _border(x, _SIGNS[name])
+    elif name in _STEPS:
+        yield _border(x, BOTH, _STEPS[name])
+    elif name in ("max", "min", "delta") and len(arguments) == 2:
+        yield _border(_minus(*arguments), ALL if name == "delta" else BOTH)
+    elif name == "clamp" and len(arguments) == 3:
+        yield from (_border(_minus(x, end), BOTH) for end in arguments[1:])
+    elif name in ("asin", "acos"):
+        yield _border(_minus(syntax.Number(Fraction(1)), syntax.Call("abs", (x,))), BELOW)
 
 
-def _between(trial: Trial, a: Point, b: Point, part: Fraction) -> Point:
-    """The point that divides the way from one to another; what is not just any real number stays that of the first."""
-    free = [i.name for i in trial.spec.inputs if i.is_real and not {"one_hot", "binary"} & set(i.assume)]
+_SIGNS = {
+    "abs": BOTH, "relu": BOTH, "leaky_relu": BOTH, "elu": BOTH, "sign": ALL,
+    "log": BELOW, "sqrt": BELOW, "rsqrt": BELOW,
+}  # fmt: skip
+_STEPS = {"floor": Fraction(0), "round": Fraction(1, 2)}
 
-    def divided(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-        return objects(first[name]) * (1 - part) + objects(second[name]) * part
 
-    inputs = {n: divided(a.inputs, b.inputs, n) for n in free}
-    upstreams = {n: divided(a.upstreams, b.upstreams, n) for n in a.upstreams}
-    return replace(a, inputs={**a.inputs, **inputs}, upstreams=upstreams, note=NOTE)
+def _minus(a: syntax.Node, b: syntax.Node) -> syntax.Node:
+    return a if b == syntax.Number(Fraction(0)) else syntax.Binary("-", a, b)
+
+
+# Conditions as numbers
+
+
+def truth(node: syntax.Node) -> syntax.Node:
+    """A number that is positive, or 0 for an equality, where a condition holds, and negative where it does not."""
+    match node:
+        case syntax.Compare(ops=ops, operands=operands):
+            parts = zip(ops, operands, operands[1:], strict=False)
+            return reduce(_smaller, [_compared(op, a, b) for op, a, b in parts])
+        case syntax.Logical(op=op, operands=operands):
+            return reduce(_smaller if op == "and" else _larger, map(truth, operands))
+        case syntax.Not(operand=operand):
+            return syntax.Unary("-", truth(operand))
+        case syntax.Binder(op="any" | "all", body=body):
+            return replace(node, op="max" if node.op == "any" else "min", body=truth(body))
+    return syntax.Binary("-", syntax.Binary("*", syntax.Number(Fraction(2)), node), syntax.Number(Fraction(1)))
+
+
+def _signs(node: syntax.Node) -> tuple[int, ...]:
+    """The signs that the number of a condition can have: that of an equality is never positive."""
+    match node:
+        case syntax.Compare(ops=ops):
+            found = {s for op in ops for s in {"==": (-1, 0), "!=": (0, 1)}.get(op, ALL)}
+        case syntax.Logical(operands=operands):
+            found = {s for o in operands for s in _signs(o)}
+        case syntax.Not(operand=operand):
+            found = {-s for s in _signs(operand)}
+        case syntax.Binder(op="any" | "all", body=body):
+            found = {*_signs(body)}
+        case _:
+            found = {-1, 1}
+    return tuple(s for s in ALL if s in found)
+
+
+def _compared(op: str, a: syntax.Node, b: syntax.Node) -> syntax.Node:
+    if op in ("==", "!="):
+        apart: syntax.Node = syntax.Call("abs", (_minus(a, b),))
+        return apart if op == "!=" else syntax.Unary("-", apart)
+    return _minus(b, a) if op in ("<", "<=") else _minus(a, b)
+
+
+def _smaller(a: syntax.Node, b: syntax.Node) -> syntax.Node:
+    return syntax.Call("min", (a, b))
+
+
+def _larger(a: syntax.Node, b: syntax.Node) -> syntax.Node:
+    return syntax.Call("max", (a, b))

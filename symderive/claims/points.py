@@ -142,7 +142,7 @@ class SizeChooser:
         self.names = list(symbols)
         self.batched = BATCH_SIZE in extents
 
-    def valid(self, sizes: Mapping[str, int], least: int = 1) -> bool:
+    def valid(self, sizes: Mapping[str, Any], least: int = 1) -> bool:
         """Whether every axis and range that depends on sizes has at least so many entries; fixed ones have one."""
         try:
             return all(f(sizes) >= (least if e in self.varying else 1) for e, f in self.extents.items())
@@ -330,11 +330,15 @@ class Points:
 
     def smooth(self, point: Point) -> bool:
         """Whether the forward is finite at a point and has a derivative there."""
+        return self.distance(point) > 1e-9
+
+    def distance(self, point: Point) -> float:
+        """How far a point is from the nearest kink of the forward; negative where that is not finite."""
         try:
             kinks, finite = sample.passed(self.spec, point.sizes, point.inputs)
         except SymderiveError:
-            return False
-        return finite and nearest(kinks) > 1e-9
+            return -1
+        return nearest(kinks) if finite else -1
 
     def under(
         self, sizes: Sizes, condition: Condition, start: Mapping[str, np.ndarray] | None = None, scale: float = 1.0

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symderive.check.objects import objects
-from symderive.check.oracle import shape_of
+from symderive.check.oracle import extent_of, shape_of
 from symderive.claims.points import FAR, SIDE, Point, Points
 from symderive.claims.trees import tensor_of
-from symderive.claims.world import is_jacobian
+from symderive.claims.world import Sizes, is_jacobian
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, MATRIX
 
@@ -27,17 +27,11 @@ if TYPE_CHECKING:
     from symderive.claims.court import Court
     from symderive.claims.trial import Trial
 
-MOST_WORK = 20_000
+MOST_WORK = 40_000
 """Multiplications of a forward at larger sizes."""
-
-MOST_COMPARED = 200
-"""The largest number compared with an index or a size that sizes are chosen to reach past."""
 
 MOST_DERIVATIVES = 60
 """Entries that ``D(y[i], x[k])`` differentiates there."""
-
-MOST_BEYOND = 12
-"""Points at such sizes."""
 
 TRIES = 3
 """Of drawing a point away from kinks, of which large sizes have many."""
@@ -81,21 +75,29 @@ def smooth(trial: Trial) -> bool:
 
 def reaching(trial: Trial) -> Iterator[Point]:
     """Points at which to look, if only in floats."""
-    for point in itertools.chain(_kept(trial.court, "sizes", _larger), beyond(trial)):
-        if _derivatives(trial, point) <= MOST_DERIVATIVES:
-            yield point
+    yield from larger(trial)
     if not smooth(trial):
-        yield from _kept(trial.court, "scales", _scaled)
+        yield from far(trial.court)
 
 
-def _derivatives(trial: Trial, point: Point) -> int:
-    """How many entries a side, with the helpers so far, differentiates at a point: each takes a sweep of its own."""
+def larger(trial: Trial) -> list[Point]:
+    """Points at larger sizes."""
+    return [p for p in _kept(trial.court, "sizes", _larger) if few_derivatives(trial, p.sizes)]
+
+
+def far(court: Court) -> list[Point]:
+    """Points at other scales, and at ties."""
+    return _kept(court, "scales", _scaled)
+
+
+def few_derivatives(trial: Trial, sizes: Sizes) -> bool:
+    """Whether a side, with the helpers so far, differentiates few entries: each takes a sweep of its own."""
     sides = [trial.node, *(s for h in trial.court.helpers for s in h.statement.sides[:1])]
     names = {
         tensor_of(n.arguments[0]) for s in sides for n in s.walk() if isinstance(n, syntax.Call) and is_jacobian(n)
     }
     shapes = {n: trial.spec.shapes.get(n) or trial.spec.shapes.get(n.removeprefix("d"), ()) for n in names}
-    return sum(math.prod(shape_of(s, point.sizes)) for s in shapes.values())
+    return sum(math.prod(shape_of(s, sizes)) for s in shapes.values()) <= MOST_DERIVATIVES
 
 
 def _kept(court: Court, key: str, make: Any) -> list[Point]:
@@ -113,10 +115,18 @@ def _larger(points: Points) -> Iterator[Point]:
         (p[: len(names)], p[: len(names)][::-1]) for p in LARGE if len(p) >= len(names)
     )
     fitting = (dict(zip(names, pool, strict=True)) for pool in pools)
-    chosen = list(itertools.islice((s for s in fitting if _fits(points, s)), 2))
-    chosen += list(itertools.islice((s for s in _squares(names) if _fits(points, s)), 1))
-    for sizes in chosen:
-        yield points.point({**points.plan[0], **sizes}, TRIES)
+    chosen = list(itertools.islice((s for s in fitting if fits(points, s)), 2))
+    chosen += list(itertools.islice((s for s in _squares(names) if fits(points, s)), 1))
+    found = [points.point({**points.plan[0], **sizes}, TRIES) for sizes in chosen]
+    yield from found
+    yield from alike_ids(points.spec, found[-1]) if found else ()
+
+
+def alike_ids(spec: model.Spec, point: Point) -> Iterator[Point]:
+    """The point with the first, and the last, of all class ids throughout."""
+    last = {i.name: extent_of(i.index, point.sizes) - 1 for i in spec.inputs if i.index is not None}
+    for ids in (dict.fromkeys(last, 0), last) if last else ():
+        yield replace(point, inputs={n: np.full_like(a, ids[n]) if n in ids else a for n, a in point.inputs.items()})
 
 
 def _squares(names: list[str]) -> Iterator[dict[str, int]]:
@@ -124,7 +134,9 @@ def _squares(names: list[str]) -> Iterator[dict[str, int]]:
     yield from (dict.fromkeys(names, n) for n in (7, 5, 4) if len(names) > 1)
 
 
-def _fits(points: Points, sizes: Mapping[str, int], most: int = MOST_WORK) -> bool:
+def fits(points: Points, sizes: Sizes) -> bool:
+    """Whether a forward at those sizes is cheap enough."""
+    most = MOST_WORK
     if _by_entries(points):
         most //= 40
     return points.chooser.valid(sizes) and points.chooser.work(sizes) <= most
@@ -134,30 +146,6 @@ def _by_entries(points: Points) -> bool:
     """Whether the forward has functions of matrices, which are computed number by number, and slowly."""
     binders = (n for e in points.spec.equations for n in e.right.walk() if isinstance(n, syntax.Binder))
     return any(b.op in MATRIX for b in binders)
-
-
-def beyond(trial: Trial) -> Iterator[Point]:
-    """Points at sizes at and past the numbers that a claim compares with or divides by, as the 5 of ``i == 5``."""
-    points = trial.court.points
-    numbers = sorted({
-        int(n.value)
-        for c in trial.node.walk() if _compares(c)
-        for n in c.walk() if isinstance(n, syntax.Number) and 1 < n.value <= MOST_COMPARED
-    })  # fmt: skip
-    names = points.chooser.names
-    found = 0
-    for number, size in itertools.product(numbers[-3:], (2, 0)):
-        for which in ((n,) for n in names) if len(names) > 1 else [()]:
-            sizes = {**points.plan[0], **dict.fromkeys(which or names, number + size)}
-            if found < MOST_BEYOND and _fits(points, sizes, 2 * MOST_WORK):  # type: ignore[arg-type]
-                found += 1
-                yield points.point(sizes, TRIES)
-
-
-def _compares(node: syntax.Node) -> bool:
-    if isinstance(node, syntax.Binary):
-        return node.op in ("//", "%")
-    return isinstance(node, syntax.Compare) or (isinstance(node, syntax.Call) and node.function == "delta")
 
 
 def _scaled(points: Points) -> Iterator[Point]:

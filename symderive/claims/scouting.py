@@ -10,23 +10,32 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from symderive.check.floats import FLOAT
-from symderive.claims.borders import straddling
 from symderive.claims.compare import FINE, finite
-from symderive.claims.lines import ClaimError
+from symderive.claims.crossing import straddling
+from symderive.claims.lines import ClaimError, NotJudged
 from symderive.claims.outcome import Outcome
 from symderive.claims.points import Point
-from symderive.claims.reach import reaching
+from symderive.claims.reach import larger, reaching
+from symderive.claims.resizing import resized
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
 
 
+MOST_EXACT = 4000
+"""Multiplications of all the forwards, next to borders of the claim, that are compared exactly in any case."""
+
+
 def scouted(trial: Trial) -> Outcome | None:
     """The first of many more points at which the claim fails."""
+    spent = 0
     for point, close in _candidates(trial):
+        spent += close and trial.court.points.chooser.work(point.sizes)
         try:  # next to a border that the claim draws itself, a difference may be too small for floats
-            if not close and trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE):
+            if (not close or spent > MOST_EXACT) and trial.court.bench(point, FLOAT).agrees(
+                trial.line, trial.node, FINE
+            ):
                 continue
         except ClaimError:
             continue
@@ -42,7 +51,11 @@ def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:
     """The points, and whether each is next to a border of the claim."""
     points = trial.court.points
     yield from ((p, False) for p in itertools.chain(points.scouts, reaching(trial)))
-    yield from ((p, True) for p in straddling(trial) if points.smooth(p))
+    more, missed = resized(trial)
+    yield from ((p, False) for p in more)
+    yield from ((p, True) for p in straddling(trial, [*more, *larger(trial)[:1]]))
+    if missed:
+        raise NotJudged(missed)
 
 
 def _singular(trial: Trial, outcome: Outcome) -> bool:

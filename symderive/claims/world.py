@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from symderive.check.exact import EXACT
+from symderive.check.grid_numbers import numbers_over
 from symderive.check.numbers import Domain
 from symderive.check.objects import from_list, objects
 from symderive.check.oracle import batch_extents, shape_of
@@ -33,6 +34,23 @@ def gradient_names(spec: model.Spec) -> dict[str, str]:
 def sole_scalar(spec: model.Spec) -> bool:
     """Whether the only output is a scalar, whose upstream formulas write as 1."""
     return len(spec.outputs) == 1 and not spec.shapes[spec.outputs[0]]
+
+
+class Arrays(dict[str, Any]):
+    """Arrays by name; one that is given as a function is made when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        if callable(value):
+            value = self[name] = value()
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The array of that name, or the default."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 class World:
@@ -62,8 +80,12 @@ class World:
         self.numbers = base
         self.base: Domain = Tape(base) if twice else base
         self.equations = spec.equations if equations is None else tuple(equations)
-        real = {i.name for i in spec.inputs if i.is_real}
-        self.record = Record(Setting(self.equations, inputs, real, sizes, self.base, self.constants))
+
+    @cached_property
+    def record(self) -> Record:
+        """The forward, recorded when something that it computes is first asked for."""
+        real = {i.name for i in self.spec.inputs if i.is_real}
+        return Record(Setting(self.equations, self.plain_inputs, real, self.sizes, self.base, self.constants))
 
     @property
     def batch(self) -> int:
@@ -99,10 +121,22 @@ class World:
         """The gradient without what flows through the recorded numbers or arrays whose label ``cut`` holds for."""
         return self.record.sweep(self.upstreams, lambda node: cut(node.label))(tensor)
 
-    @cached_property
-    def known(self) -> dict[str, np.ndarray]:
+    @property
+    def known(self) -> Arrays:
         """Everything that a claim may name: tensors and true gradients."""
-        return {name: self.named(name, tensor) for name, tensor in gradient_names(self.spec).items()} | self.values
+        found: dict[str, Any] = {n: partial(self.named, n, of) for n, of in gradient_names(self.spec).items()}
+        made = {e.tensor for e in self.equations}
+        for name in self.spec.shapes:
+            given = name not in made and not isinstance(self.base, Tape)
+            found[name] = partial(self._given if given else self._value, name)
+        return Arrays(found | {n: partial(self._value, n) for n in made})
+
+    def _value(self, name: str) -> np.ndarray:
+        return self.values[name]
+
+    def _given(self, name: str) -> np.ndarray:
+        """An input, for which nothing has to be computed."""
+        return numbers_over(self.base).array(self.plain_inputs[name])
 
     @cached_property
     def twin(self) -> World:

@@ -13,7 +13,7 @@ import pytest
 
 from symderive import spec as specs
 from symderive.check import sample
-from symderive.claims import bench, borders, compare, judge_text, outcome, points, reach, scouting, trial, world
+from symderive.claims import bench, compare, crossing, judge_text, outcome, points, reach, scouting, trial, world
 
 
 def spec_of(forward, inputs="x: [N]", sizes="N: 3", constants=""):
@@ -66,8 +66,33 @@ WRONG = [
     ("rows", "dE[v, d] = sum[n : t[n] == v](dy[n, d]) * where(v > 20, 2, 1)"),
     ("form", "dA[i, j] = x[i]*x[j] + (N-3)*(N-2)*A[i, j]"),
     ("matmul", "dx[i, k] = sum[j](dy[i, j]*w[k, j]) + where(N == K and K == M, 1, 0)"),
+    ("square", "dx[i] = 2*x[i]*dy[i]*where(N == 1, 2, 1)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + where(i*i == 841, 1, 0)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + max(i - 300, 0) + floor(i/1000)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + where(N % 2 == 0 and N % 3 == 0, 1, 0)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + pad(x[2*i - 200])"),
+    ("matmul", "dx[i, k] = sum[j](dy[i, j]*w[k, j])*where(N > M and M > K, 2, 1)"),
+    ("matmul", "dx[i, k] = sum[j](dy[i, j]*w[k, j])*where(N*M == 64, 2, 1)"),
+    ("matmul", "dx[i, k] = sum[j](dy[i, j]*w[k, j]) + 0**((N - K)**2 + (K - M)**2)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + where(all[j](x[j] < 0) and N > 4, 1, 0)"),
+    # class ids
+    ("rows", "dE[v, d] = sum[n : t[n] == v](dy[n, d]) + where(all[n](t[n] == 0) and N > 3, 1, 0)"),
+    ("rows", "dE[v, d] = sum[n : t[n] == v](dy[n, d]) + where(all[n](t[n] == C - 1), 1, 0)"),
+    ("rows", "dE[v, d] = sum[n](where(t[n] == v and v < 100, dy[n, d], 0))"),
+    # on a border, where two meet, where there is no value
+    ("square", "dx[i] = 2*x[i]*dy[i]*where(x[i] == 17.123, 2, 1)"),
+    ("square", "dx[i] = 2*x[i]*dy[i]*where(x[i] % 1 == 1/3, 2, 1)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + where(dy[i] == 3*x[i], 1, 0)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + where(sin(x[i]) > 0.999999, 1, 0)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + floor(tanh(abs(x[i])/1e9) + 1e-30)"),
+    ("square", "dx[i] = 2*x[i]*clamp(dy[i], -1e60, 1e60)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + where(prod[j](x[j]) > 1e9, 1, 0)"),
+    ("product", "dx[i] = w[i]*dy[i] + relu(x[i] - 30)*relu(w[i] - 30)*relu(dy[i] - 30)"),
+    ("product", "dx[i] = w[i]*dy[i]*(x[i] - 2*w[i])/(x[i] - 2*w[i])"),
+    ("product", "dx[i] = w[i]*dy[i] + acos(x[i]/1000) - acos(x[i]/1000)"),
     # small
     ("square", "dx[i] = 2*x[i]*dy[i]*(1 + 1e-30)"),
+    ("square", "dx[i] = 2*x[i]*dy[i]*(1 + i*(i-1)*(i-2)*1e-11)"),
     ("sine", "dx[i] = cos(x[i])*dy[i]*(1 + 1e-8)"),
     ("sine", "dx[i] = cos(x[i])*dy[i]*(1 + 1e-47)"),
     ("square", "dx[i] = where(i == 5, 1 + 1e-8, 1)*2*x[i]*dy[i]"),
@@ -87,6 +112,10 @@ RIGHT = [
     ("rows", "dE = one_hot(t, C).T @ dy"),
     ("scaled", "dx = c*cos(x)*dy"),
     ("late", "dx[i] = where(x[i] > 3, dy[i], 0)"),
+    ("late", "dx[i] = where(x[i] > 3, dy[i], 0) + delta(i, 3*N)"),
+    ("square", "dx[i] = 2*x[i]*dy[i]*where(clamp(sigmoid(x[i]), 0, 1) > 1, 3, 1)"),
+    ("square", "dx[i] = 2*x[i]*dy[i]*max(abs(exp(x[i])), 0)/exp(x[i])"),
+    ("square", "dx[i] = where(N >= 1, 2, 3)*x[i]*dy[i]"),
 ]
 
 
@@ -136,19 +165,31 @@ def no_larger_sizes(patch):
 
 
 def no_sizes_beyond(patch):
-    patch.setattr(reach, "beyond", lambda trial: iter(()))
+    patch.setattr(scouting, "resized", lambda trial: ([], ""))
 
 
 def no_borders(patch):
-    patch.setattr(scouting, "straddling", lambda trial: iter(()))
+    patch.setattr(scouting, "straddling", lambda trial, more: iter(()))
 
 
-def one_sided_borders(patch):
-    patch.setattr(borders, "SIGNS", ((1, 1),))
+def no_moves(patch):
+    patch.setattr(crossing.Seeker, "reach", lambda *a: None)
+
+
+def nothing_on_borders(patch):
+    patch.setattr(crossing.Seeker, "_on", lambda *a: iter(()))
+
+
+def borders_one_by_one(patch):
+    patch.setattr(crossing, "together", lambda borders: iter(()))
 
 
 def borders_in_one_place(patch):
-    patch.setattr(borders, "MOST_OTHERS", 0)
+    patch.setattr(crossing, "MOST_OTHERS", 0)
+
+
+def no_ids_alike(patch):
+    patch.setattr(reach, "alike_ids", lambda *a: iter(()))
 
 
 def round_numbers(patch):
@@ -188,7 +229,7 @@ def sides_are_true(patch):
 
 
 def short_borders(patch):
-    patch.setattr(borders, "STEPS", 9)
+    patch.setattr(crossing, "STEPS", 9)
 
 
 FLOOR = "dx[i] = 2*x[i]*dy[i] + abs(x[i])//1000"
@@ -196,20 +237,23 @@ SMALL = "dx[i] = dy[i] * where(abs(x[i]) < 1e-12, 0, 2*x[i])"
 DEFECTS = [
     (only_the_first_point, "huber", "de = e"),
     (no_scouts, "square", FLOOR),
-    (nothing_far, "square", FLOOR),
+    (nothing_far, "square", "dx[i] = (sqrt((x[i] + 1e7)**2) - 1e7)*2*dy[i]"),
     (no_ties, "matmul", "dx[i, k] = where(all[a, b](x[a, b] == x[0, 0]), 2, 1) * sum[j](dy[i, j]*w[k, j])"),
     (no_larger_sizes, "square", "dx[i] = 2*x[i]*dy[i] + i*(i-1)*(i-2)"),
     (no_sizes_beyond, "square", "dx[i] = where(i == 50, 3, 2)*x[i]*dy[i]"),
     (no_borders, "square", "dx[i] = where(abs(x[i] - 1.2345) < 1e-3, 3, 2)*x[i]*dy[i]"),
-    (one_sided_borders, "square", "dx[i] = 2*x[i]*dy[i] + relu((x*dy).sum() - 3e5)"),
-    (borders_in_one_place, "late", "dx[i] = where(x[i] > 3, dy[i], 0)*where(dy[i] < 70, 1, 2)"),
-    (short_borders, "late", "dx[i] = where(x[i] > 3.00001, dy[i], 0)"),
+    (no_moves, "square", "dx[i] = 2*x[i]*clamp(dy[i], -1e60, 1e60)"),
+    (nothing_on_borders, "square", "dx[i] = 2*x[i]*dy[i] + where(dy[i] == 3*x[i], 1, 0)"),
+    (borders_one_by_one, "product", "dx[i] = w[i]*dy[i] + relu(x[i] - 30)*relu(w[i] - 30)*relu(dy[i] - 30)"),
+    (no_ids_alike, "rows", "dE[v, d] = sum[n : t[n] == v](dy[n, d]) + where(all[n](t[n] == 0) and N > 3, 1, 0)"),
+    (borders_in_one_place, "late", "dx[i] = D(y[i], x[i])*dy[i]*where(dy[i] < 70, 1, 2)"),
+    (short_borders, "late", "dx[i] = where(y[i] > 1e-5, dy[i], 0)"),
     (round_numbers, "square", "dx[i] = 2*x[i]*((1e12*dy[i])//1)/1e12"),
     (floats_decide, "square", SMALL),
     (few_digits, "sine", "dx[i] = cos(x[i])*dy[i]*(1 + 1e-47)"),
-    (coarse_scouts, "square", SMALL),
+    (coarse_scouts, "square", "dx[i] = 2*x[i]*dy[i]*(1 + i*(i-1)*(i-2)*1e-11)"),
     (no_constants, "scaled", "dx = 3*cos(x)*dy"),
-    (no_squares, "matmul", "dx[i, k] = sum[j](dy[i, j]*w[k, j]) + where(N == K and K == M, 1, 0)"),
+    (no_squares, "matmul", "dx[i, k] = sum[j](dy[i, j]*w[k, j]) + 0**((N - K)**2 + (K - M)**2)"),
     (upstreams_of_zeros, "norm", "dx = dy"),
     (sides_are_true, "square", "dx[i] = 3*x[i]*dy[i]"),
     (no_sides, "huber", "de = e"),

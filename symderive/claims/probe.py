@@ -1,0 +1,212 @@
+"""What the borders of a claim are worth at points, of which only what they depend on is computed."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symderive.check.exact import EXACT
+from symderive.check.floats import FLOAT
+from symderive.check.kinks import nearest
+from symderive.check.numbers import Domain
+from symderive.check.objects import objects
+from symderive.check.oracle import Evaluator, shape_of
+from symderive.claims.bench import Bench, free_names
+from symderive.claims.borders import Border
+from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
+from symderive.claims.points import Point
+from symderive.claims.world import Sizes, World, gradient_names
+from symderive.spec import model, syntax
+
+if TYPE_CHECKING:
+    from symderive.claims.trial import Trial
+
+MOST_ENTRIES = 20_000
+"""Of a border that are computed at once."""
+
+LIGHT = 40
+"""Numbers of a point that take no longer than the rest."""
+
+MOST_HELPED = 500
+"""Multiplications of a forward where a helper in array form is computed for its shape."""
+
+TOUCHING = 1e-40
+"""How far from a kink of the forward a number of 50 digits is on it."""
+
+
+class Probe:
+    """The borders of one claim at any points. ``spent`` and ``entries`` count what was computed."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.spec = trial.spec
+        self.spent = self.entries = 0
+        self._ranges: dict[tuple[object, ...], dict[str, int]] = {}
+        self._names: dict[Border, tuple[set[str], set[str]]] = {}
+        self._behind: dict[int, tuple[syntax.Node, set[str]]] = {}
+
+    @cached_property
+    def leaves(self) -> dict[str, str]:
+        """The names of the inputs, and of the upstreams of the outputs, with the name that their values have."""
+        return {i.name: i.name for i in self.spec.inputs} | {f"d{o}": o for o in self.spec.outputs}
+
+    @cached_property
+    def made(self) -> dict[str, set[str]]:
+        """What each tensor of the forward and each helper is made of."""
+        made = {e.tensor: names_in(e.right) for e in self.spec.equations}
+        return made | {h.name: names_in(h.statement.sides[0]) for h in self.trial.court.helpers}
+
+    def behind(self, border: Border) -> set[str]:
+        """All names that a border depends on."""
+        return self._all_behind(border.node)
+
+    def _all_behind(self, node: syntax.Node) -> set[str]:
+        if id(node) not in self._behind:
+            waiting, known = list(names_in(node)), set[str]()
+            while waiting:
+                name = waiting.pop()
+                if name not in known:
+                    known.add(name)
+                    waiting += self.made.get(name, ())
+            self._behind[id(node)] = node, known
+        return self._behind[id(node)][1]
+
+    def is_sized(self, border: Border) -> bool:
+        """Whether a border depends on indices and sizes only."""
+        return not self.behind(border) & self.tensors
+
+    def is_plain(self, border: Border) -> bool:
+        """Whether it depends on inputs and upstreams directly, so that nothing else has to be computed."""
+        return names_in(border.node) & self.tensors <= self.leaves.keys()
+
+    @cached_property
+    def tensors(self) -> set[str]:
+        """All that has a value at a point, helpers, too."""
+        return set(self.trial.court.bench(self.trial.court.points.main[0]).tensors)
+
+    # Values
+
+    def values(self, border: Border, point: Point, base: Domain = FLOAT) -> np.ndarray | None:
+        """The border at all entries, in floats or exactly; None where it has no value."""
+        self.spent += 1 + sum(np.size(a) for a in point.inputs.values()) // LIGHT
+        try:
+            found = self._values(border, self._bench(point, border, base))
+        except (ClaimError, *FAULTS):
+            return None
+        return found.astype(float) if base is FLOAT else objects(found)
+
+    def _bench(self, point: Point, border: Border, base: Domain) -> Bench:
+        bench = Bench(point.world(self.spec, base))
+        if isinstance(point, Hollow):
+            bench.tensors.update(point.zeros(self.spec))
+        unknown = self._key(border, point.sizes) not in self._ranges
+        needed = self.behind(border) | (self._all_behind(border.root) if unknown else set())
+        for line in self.trial.court.helpers:
+            if line.name in needed and isinstance(point, Hollow):
+                bench.put(line.name, self._hollow(line, bench))
+            elif line.name in needed:
+                bench.define(line)
+        return bench
+
+    def _hollow(self, line: Line, bench: Bench) -> np.ndarray:
+        """Zeros of the shape of a helper, which has the same rank at all sizes. Raises where that is not told."""
+        if line.indices is None:
+            if self.trial.court.points.chooser.work(bench.world.sizes) > MOST_HELPED:
+                raise ValueError
+            return objects(bench.array(line.statement.sides[0]))
+        ranges = bench.ranges(free_names(line.indices), line.statement.sides[0], [])
+        shape = [ranges[i] for i in free_names(line.indices)]
+        return bench.spelled(np.broadcast_to(np.zeros((), dtype=object), shape), line.indices)
+
+    def _values(self, border: Border, bench: Bench) -> np.ndarray:
+        if not border.indexed:
+            return bench.plain_array(border.node)
+        ranges = self._ranges_of(border, bench)
+        named, bound = self._named(border)
+        free = [i for i in ranges if i in named - bound]
+        entries = math.prod(r for i, r in ranges.items() if i in named)
+        if entries > MOST_ENTRIES:
+            raise ValueError
+        self.entries += entries
+        table = bench.world.plain(bench.table(border.node, free, {i: ranges[i] for i in free} | ranges))
+        if border.axis is None:
+            return table
+        tensor, axis = border.axis
+        return np.asarray(np.shape(bench.tensors[tensor])[axis] - 1 - table)
+
+    def _named(self, border: Border) -> tuple[set[str], set[str]]:
+        """All names in a border, and the indices that it binds itself."""
+        if border not in self._names:
+            bound = {i for n in border.node.walk() if isinstance(n, syntax.Binder) for i in n.indices}
+            batch = {syntax.BATCH for n in border.node.walk() if isinstance(n, syntax.Batch)}
+            self._names[border] = names_in(border.node) | batch, bound
+        return self._names[border]
+
+    def _key(self, border: Border, sizes: Sizes) -> tuple[object, ...]:
+        return id(border.root), tuple(sizes.items())
+
+    def _ranges_of(self, border: Border, bench: Bench) -> dict[str, int]:
+        """The extents of all indices of the expression in which a border stands."""
+        key = self._key(border, bench.world.sizes)
+        if key not in self._ranges:
+            line = border.line
+            if line.indices is None or line.role == "helper":
+                free, given = free_names(line.indices or ()), []
+            else:
+                free, given = free_names(line.indices), [(line.indices, self._left(border, bench), line.name)]
+            self._ranges[key] = bench.ranges(free, border.root, given)
+        return self._ranges[key]
+
+    def _left(self, border: Border, bench: Bench) -> tuple[int, ...]:
+        """The extents of the left side of a line."""
+        line = border.line
+        if line.role == "jacobian":
+            return bench.truth(line)[0].shape
+        shape = shape_of(self.spec.shapes[line.tensor or line.name], bench.world.sizes)
+        empty = np.broadcast_to(np.zeros((), dtype=object), shape)
+        return bench.flat(line.name, empty, line.indices or ()).shape
+
+    # Sizes alone
+
+    def at_sizes(self, border: Border, sizes: Sizes) -> np.ndarray | None:
+        """A border that depends on indices and sizes only: no numbers are drawn for it."""
+        return self.values(border, Hollow(sizes, {}, {}))
+
+    # Smoothness
+
+    def smooth(self, point: Point) -> bool:
+        """Whether the forward is finite at a point and has a derivative there, however near a kink is."""
+        points = self.trial.court.points
+        distance = points.distance(point)
+        if distance > 1e-9:
+            return True
+        if distance < 0 or points.chooser.work(point.sizes) > MOST_EXACT:
+            return False
+        try:
+            evaluator = Evaluator.of(self.spec, point.inputs, point.sizes, EXACT, watch=True)  # type: ignore[arg-type]
+            for name in self.spec.outputs:
+                evaluator.tensor(name)
+        except FAULTS:
+            return False
+        return nearest(evaluator.kinks) > TOUCHING
+
+
+MOST_EXACT = 500
+"""Multiplications of a forward that is computed exactly, entry by entry, to see how near a kink is."""
+
+
+class Hollow(Point):
+    """A point without numbers, for what depends on sizes only."""
+
+    def world(self, spec: model.Spec, base: Domain = FLOAT) -> World:
+        """The world of zeros, none of which are stored."""
+        return World(spec, self.sizes, self.inputs, self.upstreams, base, constants=self.constants)
+
+    def zeros(self, spec: model.Spec) -> dict[str, np.ndarray]:
+        """Arrays of the right shapes for all tensors and gradients."""
+        names = {n: n for n in spec.shapes} | gradient_names(spec)
+        zero = np.zeros((), dtype=object)
+        return {n: np.broadcast_to(zero, shape_of(spec.shapes[of], self.sizes)) for n, of in names.items()}

@@ -1,0 +1,111 @@
+"""Sizes at which what a claim says of indices and sizes alone decides otherwise: the 50 of ``where(i == 50, ...)``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symderive.claims.borders import Border, borders
+from symderive.claims.points import Point
+from symderive.claims.probe import Probe
+from symderive.claims.reach import TRIES, alike_ids, few_derivatives, fits
+from symderive.claims.world import Sizes
+from symderive.spec import syntax
+from symderive.spec.format import to_text
+
+if TYPE_CHECKING:
+    from symderive.claims.trial import Trial
+
+ALONE = 40
+"""One size takes all values up to this."""
+
+TOGETHER = (12, 6, 4)
+"""Two, three and four sizes take all values up to these, together."""
+
+LARGEST = 5000
+"""The largest size that is looked at."""
+
+MOST_SCANNED = 300_000
+"""Entries of a border that are computed at such sizes."""
+
+MOST_RESIZED = 10
+"""Points at such sizes for one claim."""
+
+
+def resized(trial: Trial) -> tuple[list[Point], str]:
+    """Points at sizes at which borders of indices and sizes have signs that they have at no other.
+
+    With them comes what cannot be judged because all such sizes are too large, or nothing.
+    """
+    probe, points = Probe(trial), trial.court.points
+    usual = [p.sizes for p in points.main] + [p.sizes for p in trial.court.remembered.get(("sizes",), ())]
+    found: dict[tuple[tuple[str, int | tuple[int, ...]], ...], Point] = {}
+    missed = ""
+    for border in (b for b in borders(trial) if probe.is_sized(b)):
+        seen = [v for s in usual if (v := probe.at_sizes(border, s)) is not None]
+        for step, sign in _missing(border, seen):
+            sizes, reachable = _where(probe, border, step, sign)
+            if sizes is None and reachable:
+                missed = f"where {to_text(border.node)} changes its sign, the sizes are too large to be computed with"
+            elif sizes is not None and len(found) < MOST_RESIZED:
+                found.setdefault(tuple(sizes.items()), points.point(sizes, TRIES))
+    alike = (q for p in found.values() for q in (p, *alike_ids(trial.spec, p)))
+    return [p for p in alike if points.smooth(p)], missed
+
+
+def _missing(border: Border, seen: Sequence[np.ndarray]) -> Iterator[tuple[Fraction, int]]:
+    """The signs that a border was not seen with; of one with steps, past the steps that it was seen between."""
+    if not seen or not any(v.size for v in seen):
+        return
+    values = np.concatenate([v.ravel() for v in seen])
+    if border.step is None:
+        yield from ((Fraction(0), s) for s in border.signs if not (np.sign(values) == s).any())
+        return
+    low, high = (math.floor(n + float(border.step)) for n in (values.min(), values.max()))
+    if low == high:
+        yield from ((step - border.step, sign) for step, sign in ((low + 1, 1), (low, -1)))
+
+
+def _where(probe: Probe, border: Border, step: Fraction, sign: int) -> tuple[Sizes | None, bool]:
+    """The cheapest sizes at which a border has a sign; and whether it has it anywhere."""
+    points = probe.trial.court.points
+    reachable = False
+    most = probe.entries + MOST_SCANNED
+    for sizes in _choices(probe, border):
+        if probe.entries > most:
+            break
+        values = probe.at_sizes(border, sizes)
+        if values is None or not values.size:
+            continue
+        signs = np.sign(values - float(step))
+        if (signs == sign).any() or (border.step is not None and sign > 0 and (signs == 0).any()):
+            reachable = True
+            if fits(points, sizes) and few_derivatives(probe.trial, sizes):
+                return sizes, True
+    return None, reachable
+
+
+def _choices(probe: Probe, border: Border) -> list[Sizes]:
+    """Sizes to look at, the cheapest first: one after the other alone, and some of them together."""
+    points = probe.trial.court.points
+    names, first = points.chooser.names, points.plan[0]
+    numbers = {int(n.value) for n in border.node.walk() if isinstance(n, syntax.Number) and n.value <= LARGEST}
+    numbers |= {int(v) for v in probe.spec.constants.values() if 1 < v <= LARGEST}
+    alone = {*range(1, ALONE), *(n + d for n in numbers for d in (-1, 0, 1, 2))}
+    alone |= {2**n for n in range(6, 13)} | {2**n + 1 for n in range(6, 13)}
+    found = [{n: value} for n in names for value in alone if 0 < value <= LARGEST + 2]
+    for count, most in zip(range(2, 5), TOGETHER, strict=False):
+        if len(names) >= count:
+            for some in itertools.combinations(names, count) if count < len(names) else [tuple(names)]:
+                found += [dict(zip(some, v, strict=True)) for v in itertools.product(range(1, most + 1), repeat=count)]
+    chosen: list[Sizes] = [{**first, **sizes} for sizes in found[:MOST_CHOICES]]
+    valid = [s for s in chosen if points.chooser.valid(s)]  # type: ignore[arg-type]
+    return sorted(valid, key=points.chooser.work)
+
+
+MOST_CHOICES = 900
