@@ -18,7 +18,7 @@ import numpy as np
 from symderive.check.exact import EXACT
 from symderive.check.objects import objects
 from symderive.claims.borders import POLE, Border, borders, together
-from symderive.claims.moves import Move, moved, moves
+from symderive.claims.moves import Move, allowed, moved, moves
 from symderive.claims.points import FAR, SIDE, Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import far
@@ -218,7 +218,8 @@ class Seeker:
                 seen.add(move.name)
                 beside = () if border.signs == POLE else (1 + HAIR, 1 - HAIR)
                 for factor in (1, *beside):
-                    if self.probe.smooth(near := moved(found[0], replace(found[1], factor=Fraction(factor)))):
+                    near = moved(found[0], replace(found[1], factor=Fraction(factor)))
+                    if allowed(self.trial.spec, near, move.name) and self.probe.smooth(near):
                         yield replace(near, note=NOTE)
 
     def _own(self, border: Border) -> set[str]:

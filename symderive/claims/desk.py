@@ -12,7 +12,7 @@ import numpy as np
 
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import Bench, free_names
-from symderive.claims.compare import close_floats
+from symderive.claims.compare import FINE, close_floats
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
@@ -27,8 +27,20 @@ if TYPE_CHECKING:
     from symderive.claims.outcome import Outcome
     from symderive.claims.trial import Trial
 
-SECONDS = 0.55
-"""How much processor time the search for an explanation may take before it is given up."""
+MOST_WORK = 50_000
+"""Nodes of candidates computed in the search for an explanation, on any machine alike, before it is given up."""
+
+EXACTLY = 3000, 25
+"""What it takes to judge a candidate exactly, in such nodes, and for each multiplication of the forward."""
+
+SAME = 1e-13
+"""How near floats are that differ by rounding only."""
+
+FORWARD = 50
+"""What it takes to compute an equation of another forward, and to differentiate it."""
+
+SECONDS = 4
+"""How much processor time the search may take on a machine that is very slow, or very busy."""
 
 
 @record
@@ -52,21 +64,27 @@ class Desk:
         self.node = trial.node
         self.outcome = outcome
         self.condition = condition
+        self.spent = 0
         self.end = time.thread_time() + SECONDS
         self._others: dict[tuple[int, int], Bench] = {}
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
-        return time.thread_time() > self.end
+        """Whether the search has taken so much work that it is given up."""
+        return self.spent > MOST_WORK or time.thread_time() > self.end
+
+    def spend(self, node: syntax.Node) -> None:
+        """Note that an expression is computed."""
+        self.spent += sum(1 for _ in node.walk())
+
+    def spend_forward(self) -> None:
+        """Note that another forward is computed and differentiated at both points."""
+        self.spent += FORWARD * len(self.spec.equations)
 
     @cached_property
     def stated(self) -> syntax.Statement | None:
-        """The derived formula of what is claimed, in index form; the time that it takes to derive it does not count."""
-        begin = time.thread_time()
-        found = self.court.derived.stated(self.line)
-        self.end += time.thread_time() - begin
-        return found
+        """The derived formula of what is claimed, in index form."""
+        return self.court.derived.stated(self.line)
 
     @cached_property
     def sizes(self) -> list[str]:
@@ -167,6 +185,7 @@ class Desk:
     def value(self, bench: Bench, node: syntax.Node, line: Line | None = None) -> np.ndarray:
         """An expression on a bench as floats, over the indices of the left side. Raises :class:`ClaimError`."""
         line = line or self.line
+        self.spend(node)
         if line.indices is None:
             return bench.plain_array(node).astype(float)
         free = free_names(line.indices)
@@ -179,12 +198,30 @@ class Desk:
         line = line or self.line
         try:
             for bench in self.benches:
+                self.spend(node)
                 if not bench.agrees(line, node):
                     return False
+            if line is self.line and self.is_apart and self._says_the_same(node):
+                return False
+            self.spent += EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(self.points[0].sizes)
             trial = type(self.trial)(self.court, line, node)
             return trial.at(self.points[0]).holds and trial.is_right()
         except (ClaimError, NotJudged, *FAULTS):
             return False
+
+    @cached_property
+    def is_apart(self) -> bool:
+        """Whether floats tell the claim from the truth, if only just."""
+        return self.claimed is not None and not all(b.agrees(self.line, self.node, FINE) for b in self.benches)
+
+    def _says_the_same(self, node: syntax.Node) -> bool:
+        """Whether a changed side is worth what the claim is: it is as wrong, then."""
+        assert self.claimed is not None
+        values = [self.value(b, node) for b in self.benches]
+        return all(
+            v.shape == c.shape and bool((np.abs(v - c) <= SAME * np.abs(c)).all())
+            for v, c in zip(values, self.claimed, strict=True)
+        )
 
     def fits_truth(self, compute: Callable[[Bench], np.ndarray | None]) -> bool:
         """Whether what ``compute`` makes of a bench equals the claim, in floats at both points and at all others."""

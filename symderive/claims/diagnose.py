@@ -121,7 +121,8 @@ def _last_resort(desk: Desk) -> Finding:
         return Finding("unknown", f"{name} is the upstream that the caller gives{total}.")
     if desk.condition is not None:
         return Finding(_BY_CONDITION.get(desk.condition.kind, "unknown"), "")
-    return Finding("unknown", f"The claim is not {values.subject(desk)}; no single change makes it right.")
+    sought = "the search for what is wrong was given up" if desk.late else "no single change makes it right"
+    return Finding("unknown", f"The claim is not {values.subject(desk)}; {sought}.")
 
 
 def _is_upstream(desk: Desk) -> bool:

@@ -29,6 +29,7 @@ def _gradients(desk: Desk, equations: Sequence[model.Equation], tensor: str) -> 
 
     For a claim that mentions no upstream, the upstream is 1.
     """
+    desk.spend_forward()
     found = []
     ones = not any(n.startswith("d") and n[1:] in desk.spec.outputs for n in names_in(desk.node))
     for point in desk.points:
@@ -98,6 +99,7 @@ def unnamed_derivative(desk: Desk) -> Finding | None:
 
 def _holds_with(desk: Desk, equations: Sequence[model.Equation]) -> bool:
     """Whether the claim, without its helpers, is right under other equations."""
+    desk.spend_forward()
     try:
         for point in desk.points:
             first = point.world(desk.spec, FLOAT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from fractions import Fraction
 
@@ -60,6 +60,20 @@ def _changed(values: np.ndarray, move: Move) -> np.ndarray:
     values = values.copy()
     values[move.entry] = values[move.entry] * move.factor + move.shift
     return values
+
+
+def allowed(spec: model.Spec, point: Point, name: str) -> bool:
+    """Whether a tensor is, at a point, what the spec says of it."""
+    assumed = {a for i in spec.inputs if i.name == name for a in i.assume}
+    values = objects(point.inputs[name]) if name in point.inputs else objects(0)
+    return all(bool(_IS[a](values).all()) for a in assumed & _IS.keys())
+
+
+_IS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "positive": lambda a: a > 0,
+    "nonnegative": lambda a: a >= 0,
+    "nonzero": lambda a: a != 0,
+}
 
 
 def moves(spec: model.Spec, point: Point, names: Set[str], *, few: bool = False, steps: bool = False) -> Iterator[Move]:

@@ -103,6 +103,7 @@ def missing_terms(desk: Desk) -> Finding | None:
         return None
     paths = Paths(desk.spec, desk.points)
     for count, (keys, words) in enumerate(paths.groups(desk.line.tensor)):
+        desk.spend_forward()
         if desk.late or count > MOST_PATHS:
             return None
         if _equals(desk, paths, keys) and _equals_everywhere(desk, keys):
