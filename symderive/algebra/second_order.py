@@ -145,9 +145,19 @@ def _with_equations(program: Program, own: Program) -> Program:
 
 
 def _computed_again(found: Tangents, own: Program) -> Tangents:
+    """The tangents of every output, also of those that do not move, by a program that reads nothing but inputs."""
     given = [i for i in found.program.inputs if i.name in found.given]
-    program = _with_equations(replace(found.program, inputs=(*given, *own.inputs)), own)
-    return replace(found, program=program)
+    suffix = next(t.removeprefix(n) for n, t in found.names.items())
+    names = {**{o: o + suffix for o in own.outputs}, **found.names}
+    still = (e for e in own.equations if e.tensor in own.outputs and e.tensor not in found.names)
+    zeros = (Equation(names[e.tensor], e.indices, SYMPY.Zero) for e in still)
+    program = replace(
+        found.program,
+        inputs=(*given, *own.inputs),
+        equations=(*found.program.equations, *zeros),
+        outputs=tuple(names[o] for o in own.outputs),
+    )
+    return replace(found, program=_with_equations(program, own), names=names)
 
 
 def _tangents_reading(spec: model.Spec, forward: Program, kept: Closure) -> Tangents:

@@ -92,9 +92,10 @@ def test_tensors_may_be_called_what_the_module_calls_its_own_things(write):
         ("a b d", "y[n] = a[n] * b[n] + d[n]"),  # dd is dy, which is saved
         ("a b", "y[n] = exp(a[n] + b[n])"),  # da is db
         ("a b", "u[n] = a[n]; y[n] = a[n] * b[n]"),  # u is a, which is saved
+        ("a b", "y[n] = exp(a[n])"),  # db is 0, and has a tangent none the less
     ],
 )
-def test_a_result_that_is_a_tensor_there_is_already_is_one_of_its_own(inputs, forward):
+def test_results_are_tensors_of_their_own_that_can_be_differentiated(inputs, forward):
     given = "".join(f"  {name}: [N]\n" for name in inputs.split())
     lines = "".join(f"  {line}\n" for line in forward.split("; "))
     outputs = "output: [u, y]" if forward.startswith("u") else ""
