@@ -39,6 +39,8 @@ BINARY = (
     "min({0}, {1})",
 )
 MASKS = ("{i} > 0", "{t} > 0", "{i} % 2 == 0", "m[n]", "{i} < 2", "{i} == 1", "any[i](z[i] > {i})", "not {i} >= 1")
+CALLED = ("softmax", "gelu", "linear", "log_softmax", "rms_norm")
+"""Specs of the catalogue that are called."""
 SHAPES = (("N",), ("K",), ("N", "K"), ("J", "K"), ("N", "J"), ())
 
 
@@ -260,8 +262,21 @@ class Maker:
         self.define(("N", "N"), f"delta(n, m0) + sum[k]({a}[n, k] * {a}[m0, k]) / 9")
         name = f"h{len(self.lines) - 1}"
         self.lines[-1] = self.lines[-1].replace(f"{name}[n, n]", f"{name}[n, m0]")
-        kind = self.rng.randrange(4)
-        if kind == 0:
+        kind = self.rng.randrange(8)
+        if kind == 4:
+            self.define(("N",), f"solve[m0, n]({name}[m0, n], {self.input(('N',))}[m0])")
+        elif kind == 5:
+            b = self.input(("N", "K"))
+            self.define(("N", "K"), f"solve[m0, n]({name}[n, m0], exp({b}[m0, k] / 3))")
+        elif kind in (6, 7):
+            factor = f"h{len(self.lines)}"
+            self.lines.append(f"{factor}[n, m0] = cholesky[n, m0]({name}[n, m0])")
+            self.tensors[factor] = ("N", "N")
+            shape, right = ((), f"sum[n](log({factor}[n, n]))")
+            if kind == 7:
+                shape, right = (("N",), f"solve[m0, n]({factor}[m0, n], {self.input(('N',))}[m0])")
+            self.define(shape, right)
+        elif kind == 0:
             self.define(("N",), f"sum[m0](inv[n, m0]({name}[n, m0]) * {self.input(('N',))}[m0])")
         elif kind == 1:
             self.define((), f"logdet[n, m0]({name}[n, m0])")
@@ -269,6 +284,30 @@ class Maker:
             self.define((), f"det[n, m0]({name}[n, m0])")
         else:
             self.define(("N",), f"sum[m0 : m0 < n]({name}[n, m0]**2) + {name}[n, n]")
+
+    def _called(self) -> None:
+        a, b = self.input(("N", "K")), self.input(("J", "K"))
+        shape, right = self.rng.choice(
+            (
+                (("N", "K"), f"softmax({a})[n, k]"),
+                (("N", "K"), f"gelu({a})[n, k]"),
+                (("N", "J"), f"linear({a}, {b}, {self.input(('J',))})[n, j]"),
+                (("N", "K"), f"log_softmax({a})[n, k] * {self.entry(('N', 'K'))}"),
+                (("N", "K"), f"rms_norm({a}, {self.input(('K',))})[n, k]"),
+            )
+        )
+        self.define(shape, right)
+
+    def _row_of_a_product(self) -> None:
+        a, b = self.input(("N", "K")), self.input(("J", "K"))
+        over, inner = ("N", "J"), f"sum[k]({a}[n, k] * {b}[j, k])"
+        function = self.rng.choice((*UNARY, "softmax[j]({0})", "log_softmax[j : j <= n + 1]({0} / 2) * 0 + {0}"))
+        weight = self.rng.choice((f"{self.input(('N', 'J'))}[n, j]", "1", f"{self.input(('J',))}[j]"))
+        whole = f"{function.format(inner)} * {weight}"
+        if self.rng.random() < 0.5:
+            self.define(over, whole)
+        else:
+            self.define(("N",), f"{self.rng.choice(('sum', 'logsumexp', 'max'))}[j]({whole})")
 
     def _loss(self) -> None:
         a = self.input(("N", "K"))
@@ -316,6 +355,9 @@ KINDS = (
     "strided",
     "nested_gather",
     "matrix",
+    "matrix",
+    "called",
+    "row_of_a_product",
     "loss",
     "five_axes",
     "other_axis",
@@ -351,7 +393,9 @@ def random_spec(seed: int) -> str:
     forward = "".join(f"  {line}\n" for line in maker.lines)
     ranges = "indices: {n: N, k: K, j: J, q: 2*K, i: K, l: K, m0: N, r: 3, s: 2, r0: 2}\n"
     outputs = _outputs(maker, rng)
-    head = "name: random\nsizes: {N: 3, K: 5, J: 4}\nconstants: {c: 1/3}\n"
+    called = ", ".join(op for op in CALLED if f"{op}(" in forward)
+    use = f"use: [{called}]\n" if called else ""
+    head = f"name: random\nsizes: {{N: 3, K: 5, J: 4}}\nconstants: {{c: 1/3}}\n{use}"
     return f"{head}inputs:\n{inputs}{ranges}{outputs}forward: |\n{forward}"
 
 
