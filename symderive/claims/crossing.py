@@ -40,9 +40,10 @@ NOTE = "a border of the claim"
 HAIR = Fraction(1, 2**20)
 
 
-def straddling(trial: Trial, more: Sequence[Point] = ()) -> Iterator[Point]:
+def straddling(trial: Trial, more: Sequence[Point] = ()) -> Iterator[tuple[Point, bool]]:
     """Points on each side of each border of the claim, and of the helpers that it uses, and close to it.
 
+    With each comes whether a difference there may be too small for floats.
     Where a side is found at the usual sizes nowhere, it is looked for from ``more`` points of other ones.
     """
     probe = Probe(trial)
@@ -64,7 +65,7 @@ class Seeker:
         first = [*points.main, *points.scouts, *(far(self.trial.court) if sided else ())]
         self.at_hand = [p for p in first if p.sizes == points.plan[0]]
 
-    def around(self, border: Border) -> Iterator[Point]:
+    def around(self, border: Border) -> Iterator[tuple[Point, bool]]:
         """Points on all sides of a border that matter, and close to it."""
         values = [(p, v) for p in self.at_hand if (v := self.probe.values(border, p)) is not None]
         if not values:
@@ -72,7 +73,7 @@ class Seeker:
         for plain in _without_steps(border, [v for _, v in values]):
             yield from self._around(plain, [(p, _from_step(plain, v)) for p, v in values])
 
-    def _around(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[Point]:
+    def _around(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[tuple[Point, bool]]:
         ends = _ends(values)
         for sign in (s for s in border.signs if s):
             seen = next((p for p, v in values if _has(v, sign)), None)
@@ -82,19 +83,19 @@ class Seeker:
             elif seen is None:
                 found = self._elsewhere(border, sign)
             if found is not None:
-                yield found[0]
+                yield found[0], True
             elif seen is not None and seen.note == FAR:  # there floats do not see a small difference
-                yield seen
+                yield seen, True
         ends = ends or _ends(values)
         if ends is not None and len(border.signs) > 1:
             others = sorted((p for p in self.at_hand if p not in ends[:2]), key=lambda p: p.note != SIDE)[:MOST_OTHERS]
             rest = self._apart_from(border)
             for point in self._bisected(border, *ends):
                 if self.probe.smooth(point):
-                    yield point
-                    yield from (_taken(point, other, rest) for other in others if rest)
+                    yield point, True
+                    yield from ((_taken(point, other, rest), False) for other in others if rest)
         if 0 in border.signs:
-            yield from self._on(border, values)
+            yield from ((p, True) for p in self._on(border, values))
 
     def _elsewhere(self, border: Border, sign: int) -> tuple[Point, np.ndarray] | None:
         for point in self.more:

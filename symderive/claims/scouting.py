@@ -23,15 +23,18 @@ if TYPE_CHECKING:
     from symderive.claims.trial import Trial
 
 
-MOST_EXACT = 4000
+MOST_EXACT = 2000
 """Multiplications of all the forwards, next to borders of the claim, that are compared exactly in any case."""
+
+LEAST = 20
+"""What else there is to compute at a point, in such multiplications."""
 
 
 def scouted(trial: Trial) -> Outcome | None:
     """The first of many more points at which the claim fails."""
     spent = 0
     for point, close in _candidates(trial):
-        spent += close and trial.court.points.chooser.work(point.sizes)
+        spent += close and LEAST + trial.court.points.chooser.work(point.sizes)
         try:  # next to a border that the claim draws itself, a difference may be too small for floats
             if (not close or spent > MOST_EXACT) and trial.court.bench(point, FLOAT).agrees(
                 trial.line, trial.node, FINE
@@ -53,7 +56,7 @@ def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:
     yield from ((p, False) for p in itertools.chain(points.scouts, reaching(trial)))
     more, missed = resized(trial)
     yield from ((p, False) for p in more)
-    yield from ((p, True) for p in straddling(trial, [*more, *larger(trial)[:1]]))
+    yield from straddling(trial, [*more, *larger(trial)[:1]])
     if missed:
         raise NotJudged(missed)
 
