@@ -30,7 +30,8 @@ class Border:
 
     ``root`` is the expression, of the claim or of a helper, that gives its indices their ranges; ``line`` is its line.
     With a ``step`` it decides by the integer below: where ``node + step`` passes one. ``axis`` of a tensor is what a
-    padded position must stay in: the difference is then taken from the end of that.
+    padded position must stay in: the difference is then taken from the end of that. Its ``parts`` are the borders, with
+    signs, of which it is the smallest.
     """
 
     node: syntax.Node
@@ -39,6 +40,7 @@ class Border:
     line: Line
     step: Fraction | None = None
     axis: tuple[str, int] | None = None
+    parts: tuple[tuple[Border, int], ...] = ()
 
     @property
     def indexed(self) -> bool:
@@ -84,7 +86,8 @@ def together(borders: Sequence[Border]) -> Iterator[Border]:
                 continue
             for signs in itertools.product((1, -1), repeat=count):
                 nodes = [b.node if s > 0 else syntax.Unary("-", b.node) for b, s in zip(some, signs, strict=True)]
-                yield replace(some[0], node=reduce(_smaller, nodes), signs=(1,))
+                parts = tuple(zip(some, signs, strict=True))
+                yield replace(some[0], node=reduce(_smaller, nodes), signs=(1,), parts=parts)
 
 
 MOST_TOGETHER = 3

@@ -33,7 +33,7 @@ MOST_OTHERS = 4
 STEPS = 36
 """Of a bisection, so that the border of a claim is told from that of the forward at 3 and at 3.00001."""
 
-MOST_SPENT = 1500
+MOST_SPENT = 1000
 """Values of borders that are computed for one claim."""
 
 NOTE = "a border of the claim"
@@ -60,6 +60,7 @@ class Seeker:
     def __init__(self, probe: Probe, more: Sequence[Point], sided: bool) -> None:
         self.probe = probe
         self.more = more[:MOST_OTHERS]
+        self.known: dict[Border, list[tuple[Point, np.ndarray]]] = {}
         self.trial = probe.trial
         points = self.trial.court.points
         first = [*points.main, *points.scouts, *(far(self.trial.court) if sided else ())]
@@ -67,11 +68,27 @@ class Seeker:
 
     def around(self, border: Border) -> Iterator[tuple[Point, bool]]:
         """Points on all sides of a border that matter, and close to it."""
-        values = [(p, v) for p in self.at_hand if (v := self.probe.values(border, p)) is not None]
+        values = self._known(border)
         if not values:
             return
         for plain in _without_steps(border, [v for _, v in values]):
             yield from self._around(plain, [(p, _from_step(plain, v)) for p, v in values])
+
+    def _known(self, border: Border) -> list[tuple[Point, np.ndarray]]:
+        """A border at all points at hand; one of several parts follows from theirs."""
+        if border not in self.known and border.parts:
+            signed = [[(p, s * v) for p, v in self._known(part)] for part, s in border.parts]
+            if (
+                len({len(values) for values in signed}) > 1
+                or len({v.shape for values in signed for _, v in values}) > 1
+            ):
+                return []
+            columns = zip(*signed, strict=True)
+            self.known[border] = [(row[0][0], np.minimum.reduce([v for _, v in row])) for row in columns]
+        elif border not in self.known:
+            found = ((p, self.probe.values(border, p)) for p in self.at_hand)
+            self.known[border] = [(p, v) for p, v in found if v is not None]
+        return list(self.known[border])
 
     def _around(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[tuple[Point, bool]]:
         ends = _ends(values)
