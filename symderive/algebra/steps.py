@@ -56,7 +56,7 @@ RULES = {
     "complement": "sigmoid(-x) = 1 - sigmoid(x)",
     "multiply_out": "products are multiplied out, so that like terms meet",
     "common_factor_of_branches": "a factor of every branch is taken out",
-    "substitute": "{helper} is put in",
+    "substitute": "the formula of {helper} is put in",
     "zero": "no output depends on {tensor}: the gradient is identically zero",
     "upstream_of_loss": "{loss} is the only output: its upstream gradient is 1",
 }

@@ -68,6 +68,8 @@ class Bench:
         true, indices = self.truth(line)
         if line.indices is None:
             claimed = self.plain_array(node)
+            if isinstance(node, syntax.Number) and not node.value:  # of whatever shape it has to be
+                claimed = np.broadcast_to(claimed, true.shape)
             if claimed.shape != true.shape:
                 message = f"its shape is {shape_text(claimed.shape)}, that of {line.name} is {shape_text(true.shape)}"
                 raise ClaimError("shape", message, node.span)

@@ -71,7 +71,9 @@ class Memory(click.ParamType):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Where the random numbers start.")
 @click.option("--quick", is_flag=True, help="Fewer sizes and dtypes.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Check so many specs at a time.")
-@click.option("--claim", metavar="TEXT", help="Judge this instead of the spec's claims.")
+@click.option(
+    "--claim", "claims", metavar="TEXT", multiple=True, help="Judge this, not the spec's claims; may be repeated."
+)
 @click.option("--op", metavar="MODULE:FUNCTION", help="Check this implementation instead of the emitted code.")
 @click.option("--json", "json_path", metavar="PATH", help="Write the results as JSON; - is standard output.")
 @click.option("--verbose", is_flag=True, help="Show every comparison.")
@@ -86,7 +88,7 @@ def command(
     verbose: bool,
     jobs: int,
     op: str | None,
-    claim: str | None,
+    claims: tuple[str, ...],
     **chosen: Any,
 ) -> int:
     """Check specs, or every spec in a folder.
@@ -94,8 +96,8 @@ def command(
     The derived gradients are held against PyTorch, against an entry-by-entry evaluation of the index form, against
     finite differences, at careless inputs and in unusual layouts. PATH may be the name of a spec in the catalogue.
     """
-    if claim is not None:
-        results = _judged(paths, claim, chosen["seed"])
+    if claims:
+        results = _judged(paths, "\n".join(claims), chosen["seed"])
     else:
         from symderive.check.matrix import options
         from symderive.check.runner import check_paths
@@ -109,8 +111,8 @@ def command(
     return results.exit_code
 
 
-def _judged(paths: Sequence[str], claim: str, seed: int) -> Results:
-    """The verdicts on a claim that stands in no file. Nothing else is checked, and torch is not imported."""
+def _judged(paths: Sequence[str], text: str, seed: int) -> Results:
+    """The verdicts on claims that stand in no file. Nothing else is checked, and torch is not imported."""
     from dataclasses import replace
     from importlib.metadata import version
 
@@ -120,9 +122,9 @@ def _judged(paths: Sequence[str], claim: str, seed: int) -> Results:
     from symderive.spec import load
     from symderive.spec.claims import parse_lines
 
-    claims, bad = parse_lines(claim)
+    claims, bad = parse_lines(text)
     specs = [load(spec_path(str(path))) for path in spec_paths(paths)]
-    claiming = [replace(s, claims=claims, bad_claims=bad, text=claim) for s in specs]
+    claiming = [replace(s, claims=claims, bad_claims=bad, text=text) for s in specs]
     rows = [SpecResult(s.name, s.path, tuple(check_claims(s, seed=seed))) for s in claiming]
     return Results(tuple(rows), {"torch": version("torch"), "devices": ["cpu"]})
 

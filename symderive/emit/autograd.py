@@ -135,7 +135,7 @@ class AutogradModule:
             k.tangents.text("_tangents", f"{_moving(k.tangents.plan.outputs)} with the inputs."),
         ]
         if k.through is not None:
-            outputs, given = k.through.plan.outputs, listed([f"d{c}" for c in op.carried])
+            outputs, given = k.through.plan.outputs, listed([f"d{c}" for c in op.carried if c in k.moving])
             verb = "receives" if len(outputs) == 1 else "receive"
             text = f"What {listed(outputs)} {verb} from {given}, in a second derivative."
             written.append(k.through.text("_through_saved", text))

@@ -83,7 +83,9 @@ class KernelSet:
         self.backward = self._kernel("backward", (*self.saved, *self.upstreams), (), flags, kept)
         self.through = None
         if through is not None:
-            given = tuple(r for r in through.inputs if r.name in {f"d{c}" for c in op.carried} - set(op.saved))
+            given = tuple(
+                r for r in through.inputs if r.name in {f"d{c}" for c in op.carried if c in self.moving} - set(op.saved)
+            )
             shown = {o: flags[o] for o in through.outputs}
             self.through = self._kernel("through", self.saved, given, shown)
         self.tangents = self._kernel("tangents", self.saved, self._given("tangents", op.tangents.given))

@@ -111,7 +111,7 @@ class Entry:
 
     def _function(self, kernel: Kernel, function: str) -> Iterator[str]:
         """A function that the entry calls, as a comment."""
-        text = kernel.text(f"{self.spec.name}_{function}", f"{listed(kernel.plan.outputs)}.")
+        text = _plain(kernel.text(f"{self.spec.name}_{function}", f"{listed(kernel.plan.outputs)}."))
         yield "#"
         yield from (f"# {line}".rstrip() for line in text.splitlines())
 
@@ -124,7 +124,7 @@ def _formulas(kernel: Kernel, outputs: Mapping[str, str]) -> dict[str, str] | No
 
 
 def _formula(kernel: Kernel, output: str) -> str | None:
-    text = "\n".join(kernel.code)
+    text = _plain("\n".join(kernel.code))
     statements = [s for s in ast.walk(ast.parse(text)) if isinstance(s, ast.Assign | ast.Expr)]
     name, own = kernel.names[output], []
     for statement in statements:
@@ -139,6 +139,19 @@ def _formula(kernel: Kernel, output: str) -> str | None:
     if len(own) != 1 or _names(ast.parse(own[0])) & (made - given) or len(own[0]) > WIDTH - 20:
         return None
     return own[0]
+
+
+def _plain(code: str) -> str:
+    """The code with ``x * factor`` for ``_scaled(x, factor)``: what is differentiated is not written over."""
+    tree = ast.parse(code)
+    values = [n.value for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_scaled":
+            array, factor = (ast.get_source_segment(code, a) or "" for a in node.args)
+            product = f"{array} * ({factor})" if isinstance(node.args[1], ast.BinOp) else f"{array} * {factor}"
+            shown = product if node in values else f"({product})"
+            return _plain(code.replace(ast.get_source_segment(code, node) or "", shown))
+    return code
 
 
 def _names(tree: ast.AST) -> set[str]:

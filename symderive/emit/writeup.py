@@ -14,6 +14,7 @@ from symderive.emit.latex_lines import measure
 from symderive.emit.latex_names import Notation
 from symderive.errors import UnsupportedError
 from symderive.record import record
+from symderive.spec.sizes import BATCH_SIZE
 from symderive.spec.write import forward_statements, inner_equations
 
 ArrayForms = Mapping[str, str | None]
@@ -107,7 +108,9 @@ def _names(names: Sequence[str]) -> str:
 def _conventions(derivation: Derivation, body: Sequence[Block]) -> str:
     shown = "\n".join(formulas(body))
     names = {"outputs": _names(derivation.spec.outputs), "upstreams": f"{_names(derivation.upstreams)} in code"}
-    notes = [note.format(**names) for marker, note in _NOTES if marker in shown]
+    batched = any(BATCH_SIZE in shape for shape in derivation.spec.shapes.values())
+    marked = [(m, note) for m, note in _NOTES if m in shown and (batched or m != r"\ldots")]
+    notes = [note.format(**names) for _, note in marked]
     if any(name.startswith("grad_") for name in derivation.spec.shapes):
         notes.append("A bar marks a gradient that the spec itself computes from or with: `grad_y` in code.")
     return " ".join(["Indices count from 0.", *notes])

@@ -97,7 +97,8 @@ def sizes_text(row: CheckResult) -> str:
 def _next(spec: SpecResult, row: CheckResult) -> str:
     """What to do about the first failure."""
     what = AT_KINKS if AT_KINKS_MARK in row.detail else NEXT.get(row.check, "")
-    words = what.format(path=spec.path or spec.spec, target=row.target, wrt=row.target.removeprefix("d"))
+    wrt = f" --wrt {row.target.removeprefix('d')}" if row.target.startswith("d") else ""
+    words = what.format(path=spec.path or spec.spec, target=row.target, wrt=wrt)
     return f"  next: {words}" if words else ""
 
 
@@ -108,9 +109,9 @@ AT_KINKS = (
 
 NEXT = {
     "reference": "the forward of {path} and its reference compute different things; compare the lines of {target}",
-    "oracle": "the code does not compute the index form; 'symderive derive {path} --wrt {wrt}' prints both",
-    "autograd": "'symderive derive {path} --wrt {wrt}' prints how {target} was derived, step by step",
-    "gradcheck": "the backward is not the derivative of the forward; 'symderive derive {path} --wrt {wrt}' prints it",
+    "oracle": "the code does not compute the index form; 'symderive derive {path}{wrt}' prints both",
+    "autograd": "'symderive derive {path}{wrt}' prints how {target} was derived, step by step",
+    "gradcheck": "the backward is not the derivative of the forward; 'symderive derive {path}{wrt}' prints it",
     "stability": "rewrite the forward of {path} so that nothing overflows there, with logsumexp, softmax or softplus",
     "layout": "the code depends on how its inputs lie in memory: no view, stride or size may be taken for granted",
     "claim": "correct the line, or the forward that it is about",

@@ -13,6 +13,15 @@ from symderive import spec as specs
 from symderive.claims import judge, judge_text
 
 SPECS = {
+    "stopped": """
+name: stopped
+sizes: {N: 3}
+inputs:
+  s: [N]
+  t: [N]
+forward: |
+  L = sum[i](stop(t[i]) * s[i]**2)
+""",
     "scaled": """
 name: scaled
 inputs:
@@ -124,6 +133,8 @@ ROWS = [
     ("batch", "dx = dy @ W", "right", None),
     ("relu", "dx = dy * (1 + sign(x)) / 2", "right", None),
     ("relu", "dx = dy * y / x", "right", None),
+    ("stopped", "dt = 0", "right", None),
+    ("stopped", "dt[i] = 0", "right", None),
     ("scaled", "ds = 2 * s * dy * where(s < 70, 1, 1)", "right", None),
     # the wrong ones
     ("softmax", "D(y[n, i], z[n, j]) = y[n, i] * (1 - y[n, j])", "wrong", "missing_cross_terms"),
@@ -131,6 +142,7 @@ ROWS = [
     ("softmax", "dz[n, k] = y[n, k] * (dy[n, k] - sum[k](dy[n, k] * y[n, k]))", "invalid", "wrong_index"),
     ("softmax", "dz = dz", "invalid", "unknown"),
     ("softmax", "dy = z", "wrong", "unknown"),
+    ("stopped", "ds = 0", "wrong", "unknown"),
     ("softmax", "dz[n] = y[n, c]", "invalid", "shape"),
     ("softmax", "dz = y * (dy - foo)", "invalid", "unknown"),
     ("softmax", "dz = 2 * y * (dy - (dy * y).sum(-1, keepdim=True))", "wrong", "factor"),

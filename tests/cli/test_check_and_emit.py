@@ -37,6 +37,13 @@ def test_the_exit_status_says_how_it_went(names, status, run, folder):
     assert "Traceback" not in result.stderr
 
 
+def test_claims_are_judged_together_and_in_order(run, folder):
+    result = run("check", "good.yaml", "--claim", "h = 2 * x", "--claim", "dx = h * dy", "--claim", "dx = x * dy")
+    assert result.returncode == 1
+    assert "1 passed, 1 failed" in result.stdout
+    assert "line 3: dx = x * dy" in result.stdout
+
+
 def test_a_folder_is_all_of_its_specs(run, folder):
     result = run("check", ".", "--quick", "--json", "-")
     assert result.returncode == 2

@@ -47,6 +47,11 @@ def test_sizes_are_read_off_the_inputs():
     assert entry("embedding")[0]["E"] == "embedding_backward(t, grad, E.shape[0])"
 
 
+def test_nothing_is_called_that_only_modules_define():
+    assert "dz = torch.softmax(z, -1) * ratio" in derivatives_entry(api.load("cross_entropy"))
+    assert "_scaled" not in derivatives_entry(api.load("cross_entropy"))
+
+
 def test_constants_are_said():
     assert "In the formulas p = 0.1." in derivatives_entry(api.load("dropout"))
 
