@@ -67,6 +67,8 @@ class Desk:
         self.spent = 0
         self.end = time.thread_time() + SECONDS
         self._others: dict[tuple[int, int], Bench] = {}
+        self.found: dict[str, list[Finding]] = {}
+        """What explanations that are asked for more than once have found."""
 
     @property
     def late(self) -> bool:
@@ -85,6 +87,11 @@ class Desk:
     def stated(self) -> syntax.Statement | None:
         """The derived formula of what is claimed, in index form."""
         return self.court.derived.stated(self.line)
+
+    @cached_property
+    def step(self) -> syntax.Statement | None:
+        """The derived formula of a gradient as one step of the chain rule."""
+        return self.court.derived.step(self.line) if self.line.role == "gradient" else None
 
     @cached_property
     def sizes(self) -> list[str]:
@@ -211,8 +218,10 @@ class Desk:
 
     @cached_property
     def is_apart(self) -> bool:
-        """Whether floats tell the claim from the truth, if only just."""
-        return self.claimed is not None and not all(b.agrees(self.line, self.node, FINE) for b in self.benches)
+        """Whether the claim has the shape of the truth, and floats tell them apart, if only just."""
+        if self.claimed is None or any(c.shape != t.shape for c, t in zip(self.claimed, self.truths, strict=True)):
+            return False
+        return not all(b.agrees(self.line, self.node, FINE) for b in self.benches)
 
     def _says_the_same(self, node: syntax.Node) -> bool:
         """Whether a changed side is worth what the claim is: it is as wrong, then."""

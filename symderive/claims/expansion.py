@@ -29,7 +29,7 @@ Terms = list[tuple[int, syntax.Node]]
 
 def lacking(desk: Desk) -> Finding | None:
     """The claim lacks terms of the truth, or has some with another sign or factor: one sort of mistake."""
-    return next((f for f in _compared(desk) if f.kind != "unknown"), None)
+    return next((f for f in _found(desk) if f.kind != "unknown"), None)
 
 
 def in_full(desk: Desk) -> Finding | None:
@@ -41,7 +41,14 @@ def several_mistakes(desk: Desk) -> Finding | None:
     """The claim lacks terms of the truth and has others with another sign or factor."""
     if desk.condition is not None and not desk.condition.weak:
         return None  # the condition says more
-    return next((f for f in _compared(desk) if f.kind == "unknown"), None)
+    return next((f for f in _found(desk) if f.kind == "unknown"), None)
+
+
+def _found(desk: Desk) -> list[Finding]:
+    """What the comparisons with all formulas find, made once."""
+    if "multiplied out" not in desk.found:
+        desk.found["multiplied out"] = list(_compared(desk))
+    return desk.found["multiplied out"]
 
 
 def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
@@ -130,8 +137,8 @@ def _formulas(desk: Desk) -> Iterator[syntax.Statement]:
             if right not in seen:
                 seen.add(right)
                 yield replace(statement, sides=(right,))
-    if desk.line.role == "gradient" and (step := derived.step(desk.line)) is not None and step.right not in seen:
-        yield step
+    if desk.step is not None and desk.step.right not in seen:
+        yield desk.step
 
 
 def _written(desk: Desk, derived: Derived, statement: syntax.Statement) -> Iterator[syntax.Node]:
