@@ -277,9 +277,10 @@ class TorchPrinter(LinearPrinter):
 
         Under ``vmap`` zeros that are made of one alone might lack the batch that another has.
         """
-        if isinstance(node, p.IndexAdd | p.ScatterAdd) and node.base is None:
-            read = {n.name for n in p.walk(node.source) if isinstance(n, p.Ref) and n.kind == "real"}
-            return [node.source] if len(read) > 1 else []
+        if isinstance(node, p.Place) or (isinstance(node, p.IndexAdd | p.ScatterAdd) and node.base is None):
+            added = node.value if isinstance(node, p.Place) else node.source
+            read = {n.name for n in p.walk(added) if isinstance(n, p.Ref) and n.kind == "real"}
+            return [added] if len(read) > 1 else []
         return super().repeats(node)
 
     def _accumulated(self, node: p.IndexAdd | p.ScatterAdd) -> Text:

@@ -108,6 +108,17 @@ def test_results_are_tensors_of_their_own_that_can_be_differentiated(inputs, for
         assert torch.autograd.gradgradcheck(module.alias, xs, check_fwd_over_rev=True)
 
 
+def test_what_is_put_in_places_has_the_batch_of_all_that_it_is_made_of():
+    forward = "  h[n] = x[2*n]**2 + x[2*n + 1]\n  L = sum[n](h[n]**2) / 2\n"
+    spec = loads(
+        f"name: placed\nsizes: {{N: 2}}\ninputs: {{x: [2*N]}}\nindices: {{n: N}}\nforward: |\n{forward}", "placed"
+    )
+    module = ModuleType("placed")
+    exec(autograd_module(spec), module.__dict__)
+    x = torch.rand(4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(module.placed, x, check_batched_grad=True)
+
+
 NAMES = """
 name: own
 sizes: {N: 3}
