@@ -81,6 +81,19 @@ def is_cheap(node: Node) -> bool:
     return isinstance(node, _LEAVES)
 
 
+_SWAPPED = (-1, -2)
+
+
+def turned(node: Node) -> Node:
+    """``b.T @ a.T`` for ``(a @ b).T``, where one of them is transposed already."""
+    if not isinstance(node, plan.Permute) or node.order != _SWAPPED or not isinstance(node.value, plan.MatMul):
+        return node
+    sides = (node.value.right, node.value.left)
+    if node.has_batch or any(len(s.shape) != 2 for s in sides) or not any(isinstance(s, plan.Permute) for s in sides):
+        return node
+    return plan.MatMul(*(s.value if isinstance(s, plan.Permute) else plan.Permute(s, _SWAPPED) for s in sides))
+
+
 class _Writer:
     def __init__(self, uses: Counter[int], taken: set[str]) -> None:
         self.uses, self.taken = uses, taken
@@ -109,7 +122,7 @@ class _Writer:
         return known
 
     def _inside(self, node: Node) -> Node:
-        return plan.rebuild(node, self._node)
+        return turned(plan.rebuild(node, self._node))
 
     def _name(self, node: Node) -> str:
         kind = getattr(node, "op", None) or getattr(node, "function", None) or type(node).__name__
