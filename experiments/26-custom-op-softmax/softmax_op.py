@@ -111,13 +111,18 @@ def _backward_tangents(
     return grad_z_t
 
 
+def _autocasts(device: str) -> bool:
+    """Whether autocast is on; some devices have none, as meta."""
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
 def _without_autocast(method: Callable[..., Any]) -> Callable[..., Any]:
     """Runs a method outside autocast: its tensors have the dtype that they should have already."""
 
     @functools.wraps(method)
     def run(*args: Any) -> Any:
         device = next((a.device.type for a in args if isinstance(a, Tensor)), "cpu")
-        if not torch.is_autocast_enabled(device):
+        if not _autocasts(device):
             return method(*args)
         with torch.autocast(device, enabled=False):
             return method(*args)
@@ -136,10 +141,35 @@ def _refuse_forward_over_forward() -> None:
         )
 
 
+def _apply(*inputs: Tensor) -> Any:
+    """``Softmax``, for all but compiled code."""
+    return Softmax.apply(*inputs)
+
+
+def _inside_transform() -> bool:
+    """Whether a transform of torch.func is at work.
+
+    Then a compiled graph takes ``_apply`` as a whole: taken apart, the Function loses its backward.
+    """
+    if torch._C._functorch.maybe_current_level() is None:
+        return False
+    torch._dynamo.allow_in_graph(_apply)
+    return True
+
+
+# as torch.compiler.assume_constant_result says it, whose import takes seconds
+_inside_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _is_compiled() -> bool:
+    """Whether torch.compile or torch.export traces this call, not inside of a transform."""
+    return torch.compiler.is_compiling() and not _inside_transform()
+
+
 def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors, under autocast at least in float32, as losses and norms take them."""
     device = tensors[0].device.type
-    if not torch.is_autocast_enabled(device):
+    if not _autocasts(device):
         return tensors
     narrow = (torch.float16, torch.bfloat16)
     return tuple(t.float() if t.dtype in narrow else t for t in tensors)
@@ -180,6 +210,15 @@ class SoftmaxBackward(torch.autograd.Function):
         return _backward_tangents(y, grad_y, grad_y_t, y_t)
 
 
+_other = torch._library.custom_ops.OPDEFS.get("symderive::softmax")
+_place = __name__ if _other is None else _other._init_fn.__module__
+if _place != __name__:
+    raise RuntimeError(
+        f"symderive::softmax is registered by the module {_place}, "
+        "and would be overwritten: emit one of the two with another --namespace"
+    )
+
+
 @torch.library.custom_op(
     "symderive::softmax",
     mutates_args=(),
@@ -199,7 +238,8 @@ class Softmax(torch.autograd.Function):
     @_without_autocast
     def forward(z: Tensor) -> Any:
         # torch.func differentiates inside of vmap: there the formulas take the batch as a whole
-        if any(map(torch._C._functorch.is_batchedtensor, (z,))):
+        inputs = (z,)
+        if any(map(torch._C._functorch.is_batchedtensor, inputs)):
             return _forward(z)
         return _op(z)
 
@@ -253,8 +293,7 @@ def _without_forward_mode(keyset: Any, *inputs: Tensor) -> Any:
         forward_ad.unpack_dual(x).tangent is not None for x in inputs
     ):
         raise RuntimeError(
-            "symderive::softmax has no forward mode: "
-            "call the function softmax instead"
+            "symderive::softmax has no forward mode: call the function softmax instead"
         )
     return _autograd(keyset, *inputs)
 
@@ -275,9 +314,9 @@ def softmax(z: Tensor) -> Tensor:
         y[..., j] = softmax[j](z[..., j])
     """
     (z,) = _cast(z)
-    if torch.compiler.is_compiling():
+    if _is_compiled():
         return _op(z)
-    return Softmax.apply(z)
+    return _apply(z)
 
 
 def _verify() -> None:
