@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from symderive.cli.boundary import main
+from symderive.cli.boundary import entry, main
 
-__all__ = ["main"]
+__all__ = ["entry", "main"]

@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import click
 
@@ -33,6 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     _prepare_streams()
     return guard(run)
+
+
+def entry() -> NoReturn:
+    """The command as a process of its own. At its end nothing looks for garbage in what SymPy has allocated."""
+    status = main()
+    gc.freeze()
+    sys.exit(status)
 
 
 def guard(run: Callable[[], int]) -> int:

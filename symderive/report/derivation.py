@@ -55,8 +55,9 @@ def step_blocks(derivation: Derivation) -> Iterator[Block]:
     else:
         upstreams = " and ".join(f"d{o}" for o in derivation.spec.outputs)
         yield Prose(f"The caller gives the upstream {upstreams}; d<name> is the gradient contracted with it.")
-    for line in derivation.equations():
-        if _defined(line) in derivation.core.named:
+    named = derivation.core.named
+    for line in derivation.equations() if named else ():
+        if _defined(line) in named:
             yield Formula(line, "where", 1)
     for tensor, steps in ({**derivation.core.intermediate, **{g.tensor: g.steps for g in derivation}}).items():
         yield Heading(f"{tensor}, the gradient of {' and '.join(derivation.spec.outputs)} by {_by(tensor)}", 3)

@@ -110,3 +110,10 @@ def test_an_interrupt_stops_without_a_traceback(run, tmp_path):
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "Traceback" not in result.stderr
     assert result.returncode == 130
+
+
+def test_a_process_ends_with_the_status_and_what_it_printed(process):
+    for arguments, status in ((("list", "softmax"), 0), (("derive", "nothing_of_that_name"), 2)):
+        ended = process(*arguments)
+        assert ended.returncode == status
+        assert bool(ended.stdout) == (status == 0)
