@@ -304,13 +304,12 @@ class Derivation:
     @cached_property
     def _array_lines(self) -> Mapping[str, list[str]]:
         """The lines of each tensor of the backward: its own, after those of the helpers that only it needs."""
-        from symderive.emit.arrays import array_form
+        from symderive.emit.arrays import array_forms
         from symderive.lower import lower
 
         tensors = [e.tensor for e in self.core.display.equations]
         plan = lower(replace(self.core.display, outputs=tuple(tensors)))
-        forms = {tensor: array_form(_alone(plan, tensor, tensors), tensor) for tensor in tensors}
-        return {tensor: form.splitlines() for tensor, form in forms.items() if form is not None}
+        return {tensor: form.splitlines() for tensor, form in array_forms(plan, tensors).items()}
 
     def json(self) -> str:
         """The document of ``derive --format json``."""
@@ -325,13 +324,6 @@ class Derivation:
 
     def __iter__(self) -> Iterator[Gradient]:
         return iter(self.gradients.values())
-
-
-def _alone(plan: Plan, tensor: str, tensors: list[str]) -> Plan:
-    """The plan of one tensor and its helpers, which takes the other tensors as given."""
-    given = [a.ref for a in plan.assignments if a.name in tensors and a.name != tensor]
-    own = [a for a in plan.assignments if a.name not in tensors or a.name == tensor]
-    return replace(plan, inputs=(*plan.inputs, *given), assignments=tuple(own), outputs=(tensor,))
 
 
 def shape_names(shape: model.Shape) -> tuple[str, ...]:

@@ -14,11 +14,13 @@ from symderive.algebra.derive import Sweep, spec_letters
 from symderive.algebra.forward import prune
 from symderive.algebra.forward_mode import tangent_names
 from symderive.algebra.inline import inline_adjoints
+from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Condition
 from symderive.algebra.program import Derivation, Equation, Program
+from symderive.algebra.recognise import Knowledge
 from symderive.algebra.saved import as_input, computed_again
 from symderive.algebra.simplify import simplify
-from symderive.algebra.terms import cost, tensors
+from symderive.algebra.terms import cost
 from symderive.errors import InternalError
 from symderive.record import record
 from symderive.spec import model
@@ -47,7 +49,7 @@ def closure(spec: model.Spec, derivation: Derivation) -> Closure:
         carried = _carried(spec, saved)
         outputs = tuple(c for c in carried if c in moving)
         through = pullback(spec, forward, outputs) if outputs else None
-        read = set() if through is None else _read(through) & forward.shapes.keys()
+        read = set() if through is None else through.read & forward.shapes.keys()
         again = {e.tensor for e in computed_again(forward, {*saved, *read})}
         kept = tuple(t for t in forward.shapes if t in {*saved, *read} - again)
         if kept == saved:
@@ -66,17 +68,23 @@ def _of_moving(through: Program, forward: Program, saved: tuple[str, ...]) -> Pr
 def pullback(spec: model.Spec, forward: Program, outputs: tuple[str, ...]) -> Program:
     """The gradients of some tensors of the forward by the inputs, in terms of any others."""
     forward = replace(forward, outputs=outputs)
-    sweep = Sweep(forward, spec.wrt, spec_letters(spec, forward))
-    story = inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)
-    equations = (_simpler(e, sweep) for e in story.equations)
-    gradients = tuple(f"d{w}" for w in spec.wrt)
-    given = tuple(model.Input(u, forward.shapes[o]) for u, o in zip(sweep.upstreams, outputs, strict=True))
-    return Program(f"{spec.name}_grad", given, tuple(equations), gradients, forward.sizes, forward.constants)
+    found, known = reverse(forward, spec.wrt, spec_letters(spec, forward))
+    return replace(found, equations=tuple(_simpler(e, known) for e in found.equations))
 
 
-def _simpler(equation: Equation, sweep: Sweep) -> Equation:
+def reverse(program: Program, wrt: tuple[str, ...], letters: Letters) -> tuple[Program, tuple[Knowledge, ...]]:
+    """The gradients of a program's outputs by ``wrt``, from its upstreams, and what is known of its tensors."""
+    sweep = Sweep(program, wrt, letters)
+    story = inline_adjoints(sweep.run(), sweep.knowledge, wrt)
+    given = tuple(model.Input(u, program.shapes[o]) for u, o in zip(sweep.upstreams, program.outputs, strict=True))
+    gradients, equations = tuple(f"d{w}" for w in wrt), tuple(story.equations)
+    found = Program(f"{program.name}_grad", given, equations, gradients, program.sizes, program.constants)
+    return found, sweep.knowledge
+
+
+def _simpler(equation: Equation, known: tuple[Knowledge, ...]) -> Equation:
     """What one way to recognise tensors has left another one may see."""
-    right = simplify(equation.right, sweep.knowledge).expression
+    right = simplify(equation.right, known).expression
     return replace(equation, right=right) if cost(right) < cost(equation.right) else equation
 
 
@@ -84,17 +92,16 @@ def from_saved(program: Program, forward: Program, upstreams: tuple[str, ...], s
     """The program as one of upstreams and saved tensors: others of the forward that it reads are computed again."""
     program = replace(program, equations=tuple(e for e in program.equations if e.tensor not in forward.shapes))
     unsaved = tuple(e for e in forward.equations if e.tensor not in saved)
-    again = prune(replace(forward, equations=unsaved), _read(program)).equations
+    again = prune(replace(forward, equations=unsaved), program.read).equations
     program = replace(program, equations=(*again, *program.equations))
     inputs = {i.name: i for i in program.inputs} | {e.tensor: as_input(e) for e in forward.equations}
     inputs |= {i.name: i for i in forward.inputs}
-    read = _read(program)
-    return replace(program, inputs=tuple(inputs[n] for n in (*upstreams, *(s for s in saved if s in read))))
+    return replace(program, inputs=tuple(inputs[n] for n in (*upstreams, *(s for s in saved if s in program.read))))
 
 
 def reads_only(program: Program, forward: Program, saved: tuple[str, ...]) -> bool:
     """Whether all that a program reads of the forward is saved, or a cheap function of that."""
-    read = _read(program) & forward.shapes.keys()
+    read = program.read & forward.shapes.keys()
     again = {e.tensor for e in computed_again(forward, {*saved, *read})}
     return read - again <= {*saved}
 
@@ -110,8 +117,3 @@ def _carried(spec: model.Spec, saved: tuple[str, ...]) -> tuple[str, ...]:
     """The saved tensors that are neither inputs nor outputs."""
     own = {i.name for i in spec.inputs} | set(spec.outputs)
     return tuple(s for s in saved if s not in own)
-
-
-def _read(program: Program) -> set[str]:
-    """The tensors that a program reads."""
-    return set().union(*(tensors(e.right) for e in program.equations))

@@ -72,9 +72,7 @@ def _with_introduced(display: Program, forward: Program, built: Program, upstrea
     What is read in one place only is written out there.
     """
     equations = {e.tensor: e for e in display.equations}
-    spoken = set().union(*(tensors(e.right) for e in display.equations)) | {
-        name.removeprefix("d") for name in equations
-    }
+    spoken = display.read | {name.removeprefix("d") for name in equations}
     introduced = [e for e in prune(forward, spoken - built.shapes.keys()).equations if e.tensor not in built.shapes]
     for equation in reversed(introduced):
         places = [a for e in equations.values() for a in e.right.atoms(Access) if a.tensor == equation.tensor]

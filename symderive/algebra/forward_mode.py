@@ -89,7 +89,6 @@ def tangent_inputs(
     program: Program, forward: Program, names: Mapping[str, str], wrt: tuple[str, ...]
 ) -> tuple[model.Input, ...]:
     """The tangents of the inputs, then every tensor of the forward that the equations read."""
-    read = set().union(*(tensors(e.right) for e in program.equations))
     own = {i.name: i for i in forward.inputs}
     moving = (model.Input(names[w], forward.shapes[w]) for w in wrt)
-    return (*moving, *(own.get(t) or model.Input(t, forward.shapes[t]) for t in forward.shapes if t in read))
+    return (*moving, *(own.get(t) or model.Input(t, forward.shapes[t]) for t in forward.shapes if t in program.read))

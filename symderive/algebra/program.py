@@ -10,6 +10,7 @@ from typing import Protocol
 from sympy import Expr, Rational
 
 from symderive.algebra.nodes import Index
+from symderive.algebra.terms import tensors
 from symderive.record import record
 from symderive.spec import model, syntax
 from symderive.spec.write import equation_statement
@@ -50,6 +51,11 @@ class Program:
             return self
         equations = tuple(replace(e, right=e.right.xreplace(dict(values))) for e in self.equations)
         return replace(self, equations=equations)
+
+    @cached_property
+    def read(self) -> set[str]:
+        """The tensors that its equations read."""
+        return set().union(*(tensors(e.right) for e in self.equations))
 
     @cached_property
     def shapes(self) -> dict[str, tuple[Expr, ...]]:

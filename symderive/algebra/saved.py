@@ -42,8 +42,7 @@ def computed_again(forward: Program, read: set[str]) -> tuple[Equation, ...]:
 
 def with_inputs(forward: Program, backward: Program, upstreams: tuple[str, ...]) -> Program:
     """The backward with the upstreams and every tensor of the forward that it reads as inputs."""
-    read = set().union(*(tensors(e.right) for e in backward.equations))
-    return replace(backward, inputs=_given(forward, upstreams, tuple(t for t in forward.shapes if t in read)))
+    return replace(backward, inputs=_given(forward, upstreams, tuple(t for t in forward.shapes if t in backward.read)))
 
 
 def _given(forward: Program, upstreams: tuple[str, ...], kept: tuple[str, ...]) -> tuple[model.Input, ...]:

@@ -22,15 +22,13 @@ from dataclasses import dataclass, replace
 from sympy import S as SYMPY
 from sympy.core.symbol import Str
 
-from symderive.algebra.closure import Closure, closure, from_saved, nonzero, pullback, reads_only
-from symderive.algebra.derive import Sweep, derive, spec_letters
+from symderive.algebra.closure import Closure, closure, from_saved, nonzero, pullback, reads_only, reverse
+from symderive.algebra.derive import derive, spec_letters
 from symderive.algebra.forward import prune
 from symderive.algebra.forward_mode import Tangents, tangent_names, tangents
-from symderive.algebra.inline import inline_adjoints
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access
 from symderive.algebra.program import Derivation, Equation, Program
-from symderive.algebra.terms import tensors
 from symderive.spec import model
 
 CONSTRAINTS = frozenset(("binary", "one_hot", "simplex", "symmetric", "spd"))
@@ -127,21 +125,13 @@ def _grad_names(derivation: Derivation, backward: Program) -> dict[str, str]:
 
 def _second(own: Program, wrt: tuple[str, ...]) -> Program:
     """The gradients of a backward by ``wrt``; what it computes on the way is computed again."""
-    sweep = Sweep(own, wrt, Letters(own, taken=[f"d{t}" for t in own.shapes]))
-    story = inline_adjoints(sweep.run(), sweep.knowledge, wrt)
-    upstreams = tuple(model.Input(u, own.shapes[o]) for u, o in zip(sweep.upstreams, own.outputs, strict=True))
-    gradients = Program(
-        f"{own.name}_grad", (*upstreams, *own.inputs), tuple(story.equations), tuple(f"d{w}" for w in wrt)
-    )
-    gradients = replace(gradients, sizes=own.sizes, constants=own.constants)
-    return nonzero(_with_equations(gradients, own))
+    found, _ = reverse(own, wrt, Letters(own, taken=[f"d{t}" for t in own.shapes]))
+    return nonzero(_with_equations(replace(found, inputs=(*found.inputs, *own.inputs)), own))
 
 
 def _with_equations(program: Program, own: Program) -> Program:
     """The program, preceded by the equations of the tensors of ``own`` that it reads."""
-    read = set().union(*(tensors(e.right) for e in program.equations))
-    again = prune(own, read).equations
-    return replace(program, equations=(*again, *program.equations))
+    return replace(program, equations=(*prune(own, program.read).equations, *program.equations))
 
 
 def _computed_again(found: Tangents, own: Program) -> Tangents:
@@ -186,12 +176,9 @@ def _tangents_reading(spec: model.Spec, forward: Program, kept: Closure) -> Tang
 def _transposed(own: Program, names: Mapping[str, str], taken: set[str], forward: Program) -> Program:
     """What moves the upstreams' tensors, of a backward; names of its own are none of those that are ``taken``."""
     upstreams = tuple(i.name for i in own.inputs if i.name not in forward.shapes)
-    sweep = Sweep(own, upstreams, Letters(own, taken=[f"d{t}" for t in own.shapes]))
-    story = inline_adjoints(sweep.run(), sweep.knowledge, sweep.wrt)
-    given = tuple(model.Input(u, own.shapes[o]) for u, o in zip(sweep.upstreams, own.outputs, strict=True))
-    saved = tuple(i for i in own.inputs if i.name not in upstreams)
-    program = Program(own.name, (*given, *saved), tuple(story.equations), tuple(f"d{u}" for u in upstreams))
-    program = _with_equations(replace(program, sizes=own.sizes, constants=own.constants), own)
+    found, _ = reverse(own, upstreams, Letters(own, taken=[f"d{t}" for t in own.shapes]))
+    saved = (i for i in own.inputs if i.name not in upstreams)
+    program = _with_equations(replace(found, inputs=(*found.inputs, *saved)), own)
     program = _merged(prune(program, set(program.outputs)))
     renamed = {f"dd{t}": n for t, n in names.items()}
     return rename(program, {d: n for d, n in renamed.items() if d in program.shapes} | _others(program, renamed, taken))

@@ -52,7 +52,7 @@ def _pays(made: tuple[Program, Program], pair: tuple[Program, Program]) -> bool:
 
     One more is dropped than is new, or a new one holds truth values.
     """
-    new, dropped = _read(made[1]) - _read(pair[1]), _read(pair[1]) - _read(made[1])
+    new, dropped = made[1].read - pair[1].read, pair[1].read - made[1].read
     own = {e.tensor: e for e in made[0].equations}
     truth = any(isinstance(own[n].right, Condition) for n in new)
     left = Counter(_places(made[0], n) for n in new) - Counter(_places(pair[0], d) for d in dropped)
@@ -120,10 +120,6 @@ def _free_name(value: Expr, taken: set[str]) -> str:
 
 def _has_minus(value: Expr) -> bool:
     return any(term.could_extract_minus_sign() for term in value.args)
-
-
-def _read(program: Program) -> set[str]:
-    return set().union(*(tensors(e.right) for e in program.equations))
 
 
 def _rewritten(program: Program, definition: Definition) -> Program:

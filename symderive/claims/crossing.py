@@ -170,8 +170,7 @@ class Seeker:
         return None if value is None else _from_step(border, value)
 
     def _moves(self, border: Border, point: Point) -> Iterator[Move]:
-        names = {of for name, of in self.probe.leaves.items() if name in self.probe.behind(border)}
-        return moves(self.trial.spec, point, names, few=not self.probe.is_plain(border))
+        return moves(self.trial.spec, point, self._own(border), few=not self.probe.is_plain(border))
 
     def _refined(self, border: Border, point: Point, move: Move, best: float, goal: Any) -> Move:
         """A move by a factor near that of another that comes nearer still."""
@@ -229,7 +228,7 @@ class Seeker:
             value = self._at(border, other := moved(point, move))
             if value is not None and (value == 0).any() and self.probe.smooth(other):
                 yield replace(other, note=NOTE)
-        for move in moves(self.trial.spec, point, {*self.probe.leaves.values()} & self._own(border), steps=True):
+        for move in moves(self.trial.spec, point, self._own(border), steps=True):
             if move.name in seen:
                 continue
             if (found := self._solved(border, point, move)) is not None:
@@ -241,6 +240,7 @@ class Seeker:
                         yield replace(near, note=NOTE)
 
     def _own(self, border: Border) -> set[str]:
+        """The inputs, and the outputs whose upstreams, a border depends on."""
         return {of for name, of in self.probe.leaves.items() if name in self.probe.behind(border)}
 
     def _solved(self, border: Border, point: Point, move: Move) -> tuple[Point, Move] | None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from symderive.claims.desk import Desk
 from symderive.claims.inline import written_out
 from symderive.claims.lines import Line, names_in
 from symderive.claims.trees import in_letters, rename, sum_of, tensor_of, terms_of, times
@@ -84,16 +83,14 @@ class Derived:
         """The array form of each gradient that has one of a single line."""
         if self.derivation is None:
             return {}
-        from symderive.emit.arrays import array_form
+        from symderive.emit.arrays import array_forms
         from symderive.lower import lower
 
         try:
-            plan = lower(self.display)
             tensors = [e.tensor for e in self.display.equations if e.tensor in self.nameable]
-            forms = {t: array_form(_alone(plan, t, tensors), t) for t in tensors}
+            return array_forms(lower(self.display), tensors)
         except Exception:  # as above
             return {}
-        return {t: form for t, form in forms.items() if form is not None}
 
     def of(self, name: str) -> Derived:
         """Where the formula of a gradient is looked up: one of an intermediate may need a derivation of its own."""
@@ -231,15 +228,3 @@ def _without(statement: syntax.Statement, unnamed: Mapping[str, Line]) -> syntax
     left = statement.left
     taken = {i.id for i in getattr(left, "indices", ()) if isinstance(i, syntax.Name)}
     return replace(statement, sides=(written_out(statement.right, unnamed, taken),))
-
-
-def _alone(plan: Any, tensor: str, tensors: list[str]) -> Any:
-    """The plan of one tensor and its helpers, which takes the other tensors as given."""
-    given = [a.ref for a in plan.assignments if a.name in tensors and a.name != tensor]
-    own = [a for a in plan.assignments if a.name not in tensors or a.name == tensor]
-    return replace(plan, inputs=(*plan.inputs, *given), assignments=tuple(own), outputs=(tensor,))
-
-
-def correction(desk: Desk) -> str | None:
-    """The right formula in the claim's own style."""
-    return desk.trial.formula()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from symderive.claims import derived, diagonals, edits, expansion, fit, forwards, mistakes, paths, residual, values
+from symderive.claims import diagonals, edits, expansion, fit, forwards, mistakes, paths, residual, values
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
@@ -72,8 +70,7 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
     A weak condition is named where nothing else explains the claim, or where it is the explanation.
     """
     desk = Desk(trial, outcome, condition)
-    with _uncollected():
-        finding = _first(desk)
+    finding = _first(desk)
     if condition is not None and condition.weak and finding and (condition.kind, finding.kind) != _ONES:
         desk.condition = None
     finding = finding or _last_resort(desk)
@@ -81,18 +78,6 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
     correction = _correction(desk, finding)
     text = desk.condition.text if desk.condition else None
     return Diagnosis(finding.kind, words, text, trial.counterexample(outcome), correction)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No garbage is collected inside: in a large process one collection takes longer than the search may."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _first(desk: Desk) -> Finding | None:
@@ -145,6 +130,6 @@ def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:
 
 def _correction(desk: Desk, finding: Finding) -> str | None:
     if finding.corrected is None:
-        return derived.correction(desk)
+        return desk.trial.formula()
     left = finding.left or to_text(desk.line.statement.left)
     return f"{left} = {to_text(finding.corrected)}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from symderive.claims.derived import Derived, as_helper
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.fit import SEVERAL, changes_in_words, solve
+from symderive.claims.fit import SEVERAL, changes_in_words, named_ratios, solve
 from symderive.claims.inline import written_out
 from symderive.claims.lines import ClaimError, Line
 from symderive.claims.mistakes import gives_everywhere, line_of
@@ -86,15 +86,8 @@ def _multiples(desk: Desk, line: Line, terms: Terms) -> list[Ratio | None] | Non
         if solution is None:
             break
         solutions.append(solution)
-    if len(solutions) < len(desk.benches):
-        return None
-    ratios: list[Ratio | None] = []
-    for values in zip(*solutions, strict=True):
-        ratio = None if all(abs(v) < 1e-9 for v in values) else desk.named(values)
-        if ratio is None and any(abs(v) >= 1e-9 for v in values):
-            return None
-        ratios.append(ratio)
-    return ratios if any(r is not None for r in ratios) else None
+    ratios = named_ratios(desk, solutions)
+    return ratios if ratios and any(ratios) else None
 
 
 def _words(desk: Desk, terms: Terms, ratios: Sequence[Ratio | None]) -> tuple[str, str]:

@@ -116,15 +116,17 @@ def _fit(
         if solution is None:
             break
         solutions.append(solution)
+    return named_ratios(desk, solutions)
+
+
+def named_ratios(desk: Desk, solutions: Sequence[Sequence[float]]) -> list[Ratio | None] | None:
+    """The multiples found on the first of the ratio benches by name, None for 0; None as a whole where one has none."""
     if len(solutions) < len(desk.benches):
         return None
     ratios: list[Ratio | None] = []
     for values in zip(*solutions, strict=True):
-        if all(abs(v) < 1e-9 for v in values):
-            ratios.append(None)
-            continue
-        ratio = desk.named(values)
-        if ratio is None:
+        ratio = None if (gone := all(abs(v) < 1e-9 for v in values)) else desk.named(values)
+        if ratio is None and not gone:
             return None
         ratios.append(ratio)
     return ratios

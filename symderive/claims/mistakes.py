@@ -10,7 +10,7 @@ import numpy as np
 
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import counts
+from symderive.claims.edit_tools import alike, counts, with_tensor
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line
 from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of, terms_of
@@ -174,8 +174,6 @@ def _dropped_factors(
 
 
 def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    from symderive.claims.edit_tools import alike, with_tensor
-
     tensors = desk.benches[0].tensors
     helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
     for place, inner in places(right):

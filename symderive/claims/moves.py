@@ -80,11 +80,10 @@ def moves(spec: model.Spec, point: Point, names: Set[str], *, few: bool = False,
     """Moves of some inputs, and of the upstreams of some outputs, the mildest first; or ``steps`` of single entries."""
     tensors = [_Movable.of(i) for i in spec.inputs if i.name in names]
     tensors += [_Movable(n) for n, a in point.upstreams.items() if n in names and np.ndim(a)]
-    if not steps:
-        yield from itertools.chain.from_iterable(_constants(i, point) for i in spec.inputs if i.name in names)
     if steps:
         yield from (Move(t.name, entry=e) for t in tensors if t.by_entry for e in _entries(t, point))
         return
+    yield from itertools.chain.from_iterable(_constants(i, point) for i in spec.inputs if i.name in names)
     for magnitude in FEW if few else MAGNITUDES:
         for factor in dict.fromkeys((Fraction(10) ** magnitude, Fraction(1, 10**magnitude))):
             for t, sign in itertools.product(tensors, (1, -1)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -20,42 +20,31 @@ from symderive.spec import syntax
 
 def missing_multiple(desk: Desk) -> Finding | None:
     """The claim lacks a term that is a multiple of a tensor, of a delta or of 1."""
-    try:
-        benches = desk.ratio_benches
-        rests = [desk.truth(b) - desk.value(b, desk.node) for b in benches]
-    except (ClaimError, SymderiveError, ValueError):
-        return None
     own = [term for _, term in terms_of(desk.node)]
-    for candidate in _candidates(desk):
-        if desk.late:
-            return None
-        ratio = None if candidate in own else _ratio(desk, benches, rests, candidate)
-        if ratio is None:
-            continue
-        positive = Ratio(abs(ratio.number), ratio.powers)
-        term = positive.node if candidate == number(1) else scaled(positive, candidate)
-        sign = 1 if ratio.number > 0 else -1
-        corrected = sum_of([(1, desk.node), (sign, term)])
-        if desk.fits(corrected):
-            words = f"A term is missing: {'+' if sign > 0 else '-'} {desk.text(term)}."
-            return Finding("missing_term", words, corrected)
-    return None
+    return _missing(desk, lambda rest: (c for c in _candidates(desk) if c not in own))
 
 
 def missing_product(desk: Desk) -> Finding | None:
     """The claim lacks a term that is a product of tensors at hand: ``- V[i, f] * x[i]**2``."""
+    return _missing(desk, lambda rest: _products(desk, rest))
+
+
+def _missing(desk: Desk, candidates: Callable[[np.ndarray], Iterator[syntax.Node]]) -> Finding | None:
+    """A term that is a multiple of one of the candidates for what the claim lacks of the truth."""
     try:
         benches = desk.ratio_benches
         rests = [desk.truth(b) - desk.value(b, desk.node) for b in benches]
     except (ClaimError, SymderiveError, ValueError):
         return None
-    for candidate in _products(desk, rests[0]):
+    for candidate in candidates(rests[0]):
         if desk.late:
             return None
         ratio = _ratio(desk, benches, rests, candidate)
         if ratio is None:
             continue
-        term, sign = scaled(Ratio(abs(ratio.number), ratio.powers), candidate), 1 if ratio.number > 0 else -1
+        positive = Ratio(abs(ratio.number), ratio.powers)
+        term = positive.node if candidate == number(1) else scaled(positive, candidate)
+        sign = 1 if ratio.number > 0 else -1
         if desk.fits(corrected := sum_of([(1, desk.node), (sign, term)])):
             words = f"A term is missing: {'+' if sign > 0 else '-'} {desk.text(term)}."
             return Finding("missing_term", words, corrected)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -66,6 +66,19 @@ def array_form(plan: p.Plan, target: str | None = None) -> str | None:
     except NoArrayFormError:
         return None
     return "\n".join(lines).replace(" ** ", "**")
+
+
+def array_forms(plan: p.Plan, tensors: Sequence[str]) -> dict[str, str]:
+    """The lines of each of some tensors of a plan that has an array form, with its helpers; the others are given."""
+    forms = {t: array_form(_alone(plan, t, tensors), t) for t in tensors}
+    return {t: form for t, form in forms.items() if form is not None}
+
+
+def _alone(plan: p.Plan, tensor: str, tensors: Sequence[str]) -> p.Plan:
+    """The plan of one tensor and its helpers, which takes the other tensors as given."""
+    given = [a.ref for a in plan.assignments if a.name in tensors and a.name != tensor]
+    own = [a for a in plan.assignments if a.name not in tensors or a.name == tensor]
+    return replace(plan, inputs=(*plan.inputs, *given), assignments=tuple(own), outputs=(tensor,))
 
 
 def _needed(plan: p.Plan, wanted: list[str]) -> list[p.Assign]:

@@ -115,7 +115,7 @@ class Graph:
         rank = len(order)
         if tuple(order) == tuple(range(-rank, 0)):
             return node
-        if tuple(order) == _SWAPPED and _is_symmetric(node):
+        if tuple(order) == SWAPPED and _is_symmetric(node):
             return node
         if isinstance(node, plan.Permute):
             return self.permute(node.value, [node.order[a] for a in order])
@@ -160,14 +160,14 @@ class Graph:
         return self.intern(plan.Reduce(op, node, tuple(axes))) if axes else node
 
 
-_SWAPPED = (-1, -2)
+SWAPPED = (-1, -2)
 """The order of a transposed matrix."""
 
 
 def _is_symmetric(node: Node) -> bool:
     """Whether a matrix is its own transpose: ``A + A.T``, ``X.T @ X``, and what is made of such entry by entry."""
     if isinstance(node, plan.Eye | plan.DiagEmbed):
-        return len(node.shape) == len(_SWAPPED)
+        return len(node.shape) == len(SWAPPED)
     if isinstance(node, plan.MatMul):
         return _are_transposed(node.left, node.right)
     if not isinstance(node, plan.Map):
@@ -179,7 +179,7 @@ def _is_symmetric(node: Node) -> bool:
 
 def _are_transposed(a: Node, b: Node) -> bool:
     """Whether one matrix is the other's transpose."""
-    return any(isinstance(p, plan.Permute) and p.order == _SWAPPED and p.value is q for p, q in ((a, b), (b, a)))
+    return any(isinstance(p, plan.Permute) and p.order == SWAPPED and p.value is q for p, q in ((a, b), (b, a)))
 
 
 def _is_natural(node: Node) -> bool:

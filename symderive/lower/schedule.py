@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from symderive.lower import plan
+from symderive.lower.graph import SWAPPED
 from symderive.lower.plan import Assign, Node, Ref
 
 _VIEWS = (
@@ -81,17 +82,14 @@ def is_cheap(node: Node) -> bool:
     return isinstance(node, _LEAVES)
 
 
-_SWAPPED = (-1, -2)
-
-
 def turned(node: Node) -> Node:
     """``b.T @ a.T`` for ``(a @ b).T``, where one of them is transposed already."""
-    if not isinstance(node, plan.Permute) or node.order != _SWAPPED or not isinstance(node.value, plan.MatMul):
+    if not isinstance(node, plan.Permute) or node.order != SWAPPED or not isinstance(node.value, plan.MatMul):
         return node
     sides = (node.value.right, node.value.left)
     if node.has_batch or any(len(s.shape) != 2 for s in sides) or not any(isinstance(s, plan.Permute) for s in sides):
         return node
-    return plan.MatMul(*(s.value if isinstance(s, plan.Permute) else plan.Permute(s, _SWAPPED) for s in sides))
+    return plan.MatMul(*(s.value if isinstance(s, plan.Permute) else plan.Permute(s, SWAPPED) for s in sides))
 
 
 class _Writer:
