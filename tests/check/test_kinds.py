@@ -97,6 +97,11 @@ def test_an_op_that_fails_is_told_so_in_its_words():
     assert set(found.values()) == {"backward gives 2 tensors where there should be 1: dx"}
 
 
+def test_what_torch_says_of_nothing_is_no_excuse_at_other_sizes():
+    rows = [c for c in run(k.SQUARE, k.refused, kinds=("layout",)).checks if "positive-definite" in c.detail]
+    assert {(c.target[-2:], c.status) for c in rows} == {("=0", "skip"), ("=1", "fail")}
+
+
 def test_the_failure_names_the_entry_and_both_values():
     found = details(k.LINEAR, k.mean_for_sum, kinds=("autograd",), dtypes=("float64",))
     assert "entries are wrong" in found["autograd", "db"]
