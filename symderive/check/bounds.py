@@ -17,7 +17,7 @@ from sympy import S
 
 from symderive.check.linear import matrix_bound, solve_bound
 from symderive.check.mapping import map_bound
-from symderive.check.rounding import ROUNDING
+from symderive.check.rounding import ARITHMETIC
 from symderive.check.scans import scan_bound
 from symderive.check.uncertain import Arithmetic, Uncertain
 from symderive.errors import InternalError
@@ -66,7 +66,7 @@ def analyse(
         symbol = BATCH_SIZE if name == "..." else size(name)
         known.setdefault(symbol, extent)
     analyst = Analyst(
-        plan, Arithmetic(ROUNDING[dtype], steady, fused), tensors, Machine({}, known, plan.constants), set(active)
+        plan, Arithmetic(ARITHMETIC[dtype], steady, fused), tensors, Machine({}, known, plan.constants), set(active)
     )
     overflow = []
     with np.errstate(all="ignore"):

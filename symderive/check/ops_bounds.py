@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from symderive.check.bounds import Analysis, analyse
-from symderive.check.rounding import ROUNDING
+from symderive.check.rounding import ARITHMETIC
 from symderive.check.uncertain import Uncertain
 from symderive.emit.autograd_op import KernelSet
 from symderive.lower import plan as p
@@ -117,7 +117,7 @@ class OpBounds:
         return first if other is None else self._total([first, other], first.shape)
 
     def _total(self, terms: list[Uncertain], shape: tuple[int, ...]) -> Uncertain:
-        unit = ROUNDING[self.dtype].unit
+        unit = ARITHMETIC[self.dtype].unit
         value = sum((t.value for t in terms), np.zeros(shape))
         largest = sum((np.abs(t.value) + t.error for t in terms), np.zeros(shape))
         return Uncertain(value, sum((t.error for t in terms), np.zeros(shape)) + len(terms) * unit * largest)

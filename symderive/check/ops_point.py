@@ -47,9 +47,9 @@ class Point:
         """The bounds at the point itself."""
         return PointBounds(self.kernels, self.inputs)
 
-    def bounds(self, inputs: tuple[Tensor, ...] | None = None) -> PointBounds:
+    def bounds(self, inputs: tuple[Tensor, ...] | None = None, dtype: str = DTYPE) -> PointBounds:
         """The bounds at some inputs, or at the point's own."""
-        return self.own_bounds if inputs is None else PointBounds(self.kernels, inputs)
+        return self.own_bounds if inputs is None else PointBounds(self.kernels, inputs, dtype)
 
 
 def weights(like: Tensor) -> Tensor:
@@ -60,10 +60,10 @@ def weights(like: Tensor) -> Tensor:
 class PointBounds:
     """What one computation of an op in float64 may be off by at some inputs: arrays in the order of the results."""
 
-    def __init__(self, kernels: KernelSet, inputs: Sequence[Tensor]) -> None:
+    def __init__(self, kernels: KernelSet, inputs: Sequence[Tensor], dtype: str = DTYPE) -> None:
         spec = kernels.op.spec
         given = {i.name: Uncertain.exact(to_numpy(x)) for i, x in zip(spec.inputs, inputs, strict=True)}
-        self.analysis = OpBounds(kernels, given, DTYPE)
+        self.analysis = OpBounds(kernels, given, dtype)
         self.spec = spec
         self.wrt = [i.name for i in spec.inputs if i.name in spec.wrt]
 

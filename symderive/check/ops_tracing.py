@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_leaves
 from symderive.check.ops_behaviour import Tensors, leaves, require, same, scalar
 from symderive.check.ops_emitted import EmittedOp
 from symderive.check.ops_point import Point
+from symderive.check.rounding import COMPILED
 
 WAYS: tuple[tuple[dict[str, Any], ...], ...] = (
     ({"dynamic": True},),
@@ -45,8 +46,9 @@ def compiled(op: EmittedOp, point: Point) -> None:
 def _compiled(op: EmittedOp, point: Point, options: dict[str, Any]) -> None:
     torch._dynamo.reset()
     function = torch.compile(op.function, fullgraph=True, **options)
-    # Graphs are kept on disk by the names of the ops in them: one with another backward, of before, was taken.
-    with torch._functorch.config.patch(enable_autograd_cache=False):
+    # Graphs are kept on disk by the names of the ops in them: one of an op as it was before would be taken.
+    caches = torch._functorch.config, torch._inductor.config
+    with caches[0].patch(enable_autograd_cache=False), caches[1].patch(fx_graph_cache=False):
         for given in (point.inputs, point.other):
             if given:
                 same_results(op.function, function, given, point)
@@ -54,7 +56,7 @@ def _compiled(op: EmittedOp, point: Point, options: dict[str, Any]) -> None:
 
 def same_results(eager: Callable[..., Any], other: Callable[..., Any], inputs: Tensors, point: Point) -> None:
     """Outputs and gradients of two functions agree."""
-    found, wrt, bounds = [], point.wrt, point.bounds(inputs)
+    found, wrt, bounds = [], point.wrt, point.bounds(inputs, COMPILED)
     for f in (other, eager):
         given = leaves(inputs, wrt)
         outputs = [o for o in tree_leaves(f(*given)) if o.is_floating_point()]

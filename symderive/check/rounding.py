@@ -7,7 +7,7 @@ any order, has error at most ``gamma(n - 1)`` times the sum of their absolute va
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class Rounding:
     once (``at::opmath_type``, ``at::acc_type``). ``split`` is the unit roundoff of partial sums that a matrix product
     may store before adding them up ("reduced precision reduction" in the PyTorch numerical accuracy notes).
     ``largest`` is the largest finite number, ``underflow`` the spacing of the smallest ones, ``tiny`` the smallest
-    number that a function's value must tell from zero.
+    number that a function's value must tell from zero. ``shifted``: ``expm1(x)`` is computed as ``exp(x) - 1``.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Rounding:
     largest: float
     underflow: float
     tiny: float
+    shifted: bool = False
 
     def gamma(self, n: float, unit: float | None = None) -> float:
         """``n u / (1 - n u)``; infinite where nothing can be said."""
@@ -50,6 +51,12 @@ ROUNDING: dict[str, Rounding] = {
     )
 }
 """The dtypes that are checked."""
+
+COMPILED = "compiled float64"
+"""float64 as TorchInductor computes on CPUs, which writes ``exp(x) - 1`` for ``expm1(x)`` of a vector."""
+
+ARITHMETIC = {**ROUNDING, COMPILED: replace(ROUNDING["float64"], shifted=True)}
+"""All that the error analysis knows: the dtypes, and how compiled code computes in them."""
 
 ULPS = 4.0
 """What an element-wise function of a vector library or a GPU may be off by, in units in the last place.

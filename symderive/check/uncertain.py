@@ -277,7 +277,10 @@ class Arithmetic:
             moved = np.where(a.error > 0, np.minimum(rule.slope * a.error, rule.span), 0.0)
         if rule.exact:
             return Uncertain(value, moved)
-        return self.function_rounded(value, moved, rule.scale(a.value) if rule.scale else None)
+        scale = rule.scale(a.value) if rule.scale else np.abs(value)
+        if rule.shifted and self.rounding.shifted:
+            scale = scale + rule.shifted(a.value, *parameters)
+        return self.function_rounded(value, moved, scale)
 
 
 @dataclass(frozen=True)
@@ -286,7 +289,8 @@ class FunctionRule:
 
     Without a ``slope`` it is monotone or convex, so that it moves most at the ends of ``[x - e, x + e]``; with one it
     moves by at most ``slope * e``, and by at most ``span``. ``exact`` functions round nothing; ``scale`` is what the
-    rounding errors are relative to where parts of the computation are larger than its result.
+    rounding errors are relative to where parts of the computation are larger than its result; ``shifted`` is the
+    exponential in it from which a 1 may be taken.
     """
 
     compute: Callable[..., Array]
@@ -294,6 +298,7 @@ class FunctionRule:
     span: float = np.inf
     exact: bool = False
     scale: Callable[[Array], Array] | None = None
+    shifted: Callable[..., Array] | None = None
 
 
 def _silu(x: Array) -> Array:
@@ -321,7 +326,7 @@ FUNCTIONS: dict[str, FunctionRule] = {
     "exp": FunctionRule(np.exp),
     "log": FunctionRule(np.log),
     "log1p": FunctionRule(np.log1p),
-    "expm1": FunctionRule(np.expm1),
+    "expm1": FunctionRule(np.expm1, shifted=np.exp),
     "sqrt": FunctionRule(np.sqrt),
     "rsqrt": FunctionRule(lambda x: 1 / np.sqrt(x)),
     "abs": FunctionRule(np.abs, exact=True),
@@ -343,7 +348,10 @@ FUNCTIONS: dict[str, FunctionRule] = {
     "softplus": FunctionRule(_softplus),
     "relu": FunctionRule(lambda x: np.maximum(x, 0.0), exact=True),
     "leaky_relu": FunctionRule(lambda x, s=0.01: np.where(x > 0, x, s * x)),
-    "elu": FunctionRule(lambda x, s=1.0: np.where(x > 0, x, s * np.expm1(np.minimum(x, 0.0)))),
+    "elu": FunctionRule(
+        lambda x, s=1.0: np.where(x > 0, x, s * np.expm1(np.minimum(x, 0.0))),
+        shifted=lambda x, s=1.0: np.where(x > 0, 0.0, np.abs(s) * np.exp(np.minimum(x, 0.0))),
+    ),
     "gelu": FunctionRule(_gelu, slope=1.13, scale=np.abs),
     "gelu_tanh": FunctionRule(_gelu_tanh, slope=1.13, scale=np.abs),
     "silu": FunctionRule(_silu, slope=1.1),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from symderive.check.bounds import analyse
-from symderive.check.rounding import ROUNDING
+from symderive.check.rounding import ARITHMETIC, COMPILED, ROUNDING
 from symderive.check.uncertain import FUNCTIONS, Arithmetic, Uncertain
 from symderive.spec import functions as language
 
@@ -142,6 +142,17 @@ def test_functions_keep_within_their_bound(name, dtype):
     got = code(x).double().numpy()
     result = Arithmetic(ROUNDING[dtype]).function(name, [Uncertain.exact(x.double().numpy())])
     assert (np.abs(got - result.value) <= result.error).all()
+
+
+@pytest.mark.parametrize("name", ["expm1", "elu"])
+def test_an_exponential_less_1_is_within_the_bound_of_compiled_code_alone(name):
+    x = np.linspace(-0.5, -1e-9, 4001)
+    errors = {
+        dtype: np.abs(np.exp(x) - 1 - result.value) / result.error
+        for dtype in ("float64", COMPILED)
+        for result in [Arithmetic(ARITHMETIC[dtype]).function(name, [Uncertain.exact(x)])]
+    }
+    assert errors[COMPILED].max() <= 1 < errors["float64"].max()
 
 
 @pytest.mark.parametrize("name", language.FUNCTIONS)
