@@ -27,12 +27,20 @@ TRIES = 4000
 
 
 def names(spec: Spec) -> list[str]:
-    """The named sizes of a spec, in the order of its inputs' shapes; batch axes are none of them."""
+    """The named sizes of a spec, in the order of its inputs' shapes; batch axes are none of them.
+
+    Those that are no axis follow: numbers of classes.
+    """
+    return list(_of_axes(spec) | dict.fromkeys(n for n in spec.sizes if n != BATCH))
+
+
+def _of_axes(spec: Spec) -> dict[str, None]:
+    """The sizes that an axis has."""
     found: dict[str, None] = {}
     for part in (*spec.shapes.values(), spec.indices.values()):
         for extent in part:
             found.update(dict.fromkeys(sorted(s.name for s in extent.free_symbols if s != BATCH_SIZE)))
-    return list(found)
+    return found
 
 
 def has_batch(spec: Spec) -> bool:
@@ -67,8 +75,13 @@ def _extents(spec: Spec) -> Iterator[Expr]:
 
 
 def small(spec: Spec) -> Sizes | None:
-    """Pairwise different small sizes, of the fewest input entries; None where no such sizes are valid."""
-    return _cheapest(spec, _values(len(names(spec)))) or author(spec)
+    """Pairwise different small sizes, of the fewest input entries; None where no such sizes are valid.
+
+    A size that no axis has is 2, so that of a few class ids some are equal.
+    """
+    axes = len(_of_axes(spec))
+    others = (2,) * (len(names(spec)) - axes)
+    return _cheapest(spec, ((*values, *others) for values in _values(axes))) or author(spec)
 
 
 def tiny(spec: Spec) -> Sizes | None:

@@ -8,6 +8,7 @@ import pytest
 
 from symderive.check import sizes
 from symderive.check.matrix import Options, plan, size_sets
+from symderive.check.runner import check
 from symderive.errors import SpecError
 from symderive.spec import load, loads
 
@@ -57,6 +58,28 @@ def test_sizes_of_0_and_1_are_those_that_mean_something():
     found = sizes.degenerate(loads(PICK))
     assert any(s["N"] == 0 for s in found)
     assert not any(s["C"] == 0 for s in found)
+
+
+CLASSES = """
+name: same_class
+sizes: {N: 6, D: 4, C: 3}
+inputs:
+  x: [N, D]
+  t: {shape: [N], index: C}
+forward: |
+  y[i, j] = where(t[i] == t[j], sum[d](x[i, d] * x[j, d]), 0)
+reference: |
+  y = F.where(t[:, None] == t, x @ x.T, 0)
+"""
+
+
+def test_a_size_that_no_axis_has_is_given_too():
+    spec = loads(CLASSES)
+    for found in (sizes.small(spec), sizes.tiny(spec), sizes.square(spec), *sizes.degenerate(spec)):
+        assert list(found) == ["N", "D", "C"]
+    assert sizes.small(spec)["C"] == 2  # of three ids, two are equal
+    result = check(spec, quick=True, devices=("cpu",))
+    assert result.ok, result.table()
 
 
 def test_batch_axes_are_none_one_and_two():
