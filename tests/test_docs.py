@@ -35,7 +35,7 @@ def test_the_example_of_claims_is_judged_as_its_comments_say(tmp_path):
     check(example("claims.md", tmp_path))
 
 
-@pytest.mark.parametrize("names, page", [
+@pytest.mark.parametrize(("names", "page"), [
     (resolve.KEYS, "language.md"), (inputs.KEYS, "language.md"), (inputs.ASSUMPTIONS, "language.md"),
     (functions.FUNCTIONS, "language.md"), (functions.BINDERS, "language.md"), (functions.STRUCTURAL, "language.md"),
     (KINDS, "claims.md"), (get_args(Verdict), "claims.md"),
