@@ -69,7 +69,7 @@ inputs:
 forward: |
   y[i, j] = where(t[i] == t[j], sum[d](x[i, d] * x[j, d]), 0)
 reference: |
-  y = F.where(t[:, None] == t, x @ x.T, 0)
+  y = where(t[:, None] == t, x @ x.T, 0)
 """
 
 
