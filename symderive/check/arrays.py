@@ -181,6 +181,7 @@ class Interpreter:
 
     def attribute(self, node: syntax.Attribute) -> Any:
         """``.T``, ``.mT``, ``.shape``."""
+        self.prefixed(node.value, node.name)
         value = self.evaluate(node.value)
         if node.name not in set(self.backend.known("attribute")):
             self.unknown("attribute", node.name, node.span)
@@ -189,6 +190,8 @@ class Interpreter:
     def method(self, node: syntax.Method) -> Any:
         """``x.sum(0)``, or ``F.linear(x, W, b)``."""
         library = isinstance(node.value, syntax.Name) and node.value.id == "F" and "F" not in self.tensors
+        if not library:
+            self.prefixed(node.value, node.name)
         kind = "library" if library else "method"
         function = self.lookup(kind, node.name, node.span)
         own = () if library else (self.evaluate(node.value),)
@@ -217,15 +220,40 @@ class Interpreter:
         return found
 
     def unknown(self, kind: str, name: str, span: Span) -> NoReturn:
-        """Raise that a name is not on the list, with the nearest one that is."""
+        """Raise that a name is not on the list, with how it is written, or the nearest one that is."""
         shown = {"library": f"F.{name}", "method": f".{name}()", "attribute": f".{name}"}.get(kind, f"{name}()")
-        self.fail(f"{shown} is not allowed here", span, _suggestion(name, self.backend.known(kind)))
+        hint = self.written(name) or _suggestion(name, self.backend.known(kind))
+        self.fail(f"{shown} is not allowed here", span, hint)
+
+    def prefixed(self, node: syntax.Node, name: str) -> None:
+        """Raise where ``name`` is asked of a library, ``torch.linalg`` say: array form has none but ``F``."""
+        prefix: list[str] = []
+        while isinstance(node, syntax.Attribute):
+            prefix.insert(0, node.name)
+            node = node.value
+        if isinstance(node, syntax.Name) and node.id in PREFIXES and node.id not in self.tensors:
+            hint = self.written(name) or "no library is named in array form, except for F, torch.nn.functional"
+            self.fail(f"{'.'.join((node.id, *prefix, name))} is not array form", node.span, hint)
+
+    def written(self, name: str) -> str | None:
+        """How array form has what another library calls by this name; None where it has nothing of that name."""
+        if name in ("pi", "inf"):
+            return f"write {name}"
+        kinds = (kind for kind in _WRITTEN if name in set(self.backend.known(kind)))
+        return next((f"write {_WRITTEN[kind].format(name)}" for kind in kinds), None)
 
     def binder(self, node: syntax.Binder) -> Any:
         """A reduction in index form that is a scalar."""
         if self.index_form is None:
             self.fail(f"{node.op}[...] is index form, and cannot stand in array form here", node.span)
         return self.index_form(node)
+
+
+PREFIXES = frozenset({"torch", "nn", "linalg", "np", "numpy", "jnp", "jax", "math", "scipy", "sp", "tf"})
+"""How code names its libraries. Array form names none, as it reads the same with each."""
+
+_WRITTEN = {"function": "{}(...)", "library": "F.{}(...)", "method": "x.{}(...)", "attribute": "x.{}"}
+"""How each kind of name is written."""
 
 
 def _parts(node: syntax.Slice) -> tuple[syntax.Node | None, ...]:

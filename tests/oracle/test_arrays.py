@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -139,6 +140,21 @@ def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(SpecError) as caught:
         torch_value("x.sumn(0)")
     assert "did you mean sum?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [("torch.einsum('nk->k', x)", "torch.einsum is not", r"write einsum\("), ("np.exp(x)", "np.exp is", r"write exp\("),
+     ("torch.inverse(A)", "torch.inverse", r"write x\.inverse\("), ("math.pi * x", "math.pi", "write pi"),
+     ("torch.nn.functional.linear(x, W)", "torch.nn.functional.linear is not", r"write F\.linear\("),
+     ("torch.linalg.lu(x)", "torch.linalg.lu is not array form", "no library"),
+     ("F.where(x, x, x)", "F.where is not allowed", r"write where\("),
+     ("einsum2(x)", "einsum2", "did you mean einsum")],
+)  # fmt: skip
+def test_a_library_before_a_name_is_told_how_to_write_it(text, message, hint):
+    with pytest.raises(SpecError, match=message) as caught:
+        torch_value(text)
+    assert re.search(hint, caught.value.hint)
 
 
 def test_a_reference_keeps_dtype_and_gradients():
