@@ -49,11 +49,11 @@ class EquationReader:
     def read(self, statements: Iterable[s.Statement]) -> tuple[Equation, ...]:
         """The equations of the block. All left sides are names from the start, so that an early use can be told."""
         statements = tuple(statements)
-        later: dict[str, Span] = {}
+        later: dict[str, s.Statement] = {}
         for statement in statements:
             name = self._left_name(statement)
             self.names.declare(name, "tensor", statement.left.span)
-            later[name] = statement.left.span
+            later[name] = statement
         shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
         letters = cache(lambda: letter_ranges(statements, shapes, self.declared))
         self.calls.note(statements)
@@ -86,7 +86,7 @@ class EquationReader:
     def _equation(
         self,
         statement: s.Statement,
-        later: Mapping[str, Span],
+        later: Mapping[str, s.Statement],
         letters: Callable[[], Mapping[str, Expr]],
         declared: Mapping[str, Expr],
     ) -> None:

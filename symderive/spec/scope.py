@@ -17,6 +17,7 @@ from symderive.spec.format import to_text
 from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, REDUCTIONS, STRUCTURAL, kept
 from symderive.spec.model import Shape
 from symderive.spec.names import FUNCTION_NAMES, NUMBER_NAMES, Namespace, a
+from symderive.spec.order import too_early
 from symderive.spec.reader import suggestion
 from symderive.spec.size_text import shape_text
 from symderive.spec.sizes import BATCH_SIZE
@@ -64,7 +65,7 @@ class Scope:
     names: Namespace
     tensors: Mapping[str, Tensor]
     constants: Mapping[str, Fraction]
-    later: Mapping[str, Span] = field(default_factory=dict)
+    later: Mapping[str, s.Statement] = field(default_factory=dict)
     visible: list[str] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     accesses: list[tuple[s.Access, bool]] = field(default_factory=list)
@@ -113,8 +114,8 @@ class Scope:
     def _unknown(self, name: str, span: Span, position: bool = False) -> SpecError:
         """The error about a name that stands for nothing here."""
         if name in self.later:
-            message = f"'{name}' is used before it is defined, in line {self.later[name].line}"
-            return self.error(message, span, "move its equation up")
+            message, advice = too_early(name, self.later)
+            return self.error(message, span, advice)
         if name in FUNCTION_NAMES:
             what = f"{name}[k](...)" if name in BINDERS else f"{name}(...)"
             return self.error(f"'{name}' is the name of a function", span, f"write {what}")

@@ -133,7 +133,18 @@ FORWARD = {
         "'u' is used before it is defined, in line 13",
         "move its equation up",
     ),
-    "used in its own definition": ("y[k] = y[k]", (12, 10), "'y' is used before it is defined, in line 12", None),
+    "used in its own definition": (
+        "y[k] = y[k - 1] + w[k]",
+        (12, 10),
+        "'y' is defined by itself",
+        "a recurrence is written out step by step, h1, h2, ...; a running sum is sum[k : k <= i](...)",
+    ),
+    "a circle": (
+        "y[k] = u[k]\nz[k] = y[k] + 1\nu[k] = log(z[k])",
+        (12, 10),
+        "tensors that are defined by each other: y -> u -> z -> y",
+        "an equation reads what stands above it; solve[i, j](A[i, j], b[i]) solves linear equations",
+    ),
     "unknown tensor": ("y[i] = X[i, 0]", (12, 10), "unknown tensor 'X'", "did you mean 'x'?"),
     "unknown name": (
         "y[k] = w[k] + lam",
