@@ -140,9 +140,9 @@ FORWARD = {
         "a recurrence is written out step by step, h1, h2, ...; a running sum is sum[k : k <= i](...)",
     ),
     "a circle": (
-        "y[k] = u[k]\nz[k] = y[k] + 1\nu[k] = log(z[k])",
+        "y[k] = u[k]\nq[k] = y[k] + 1\nu[k] = log(q[k])",
         (12, 10),
-        "tensors that are defined by each other: y -> u -> z -> y",
+        "tensors that are defined by each other: y -> u -> q -> y",
         "an equation reads what stands above it; solve[i, j](A[i, j], b[i]) solves linear equations",
     ),
     "unknown tensor": ("y[i] = X[i, 0]", (12, 10), "unknown tensor 'X'", "did you mean 'x'?"),
