@@ -148,3 +148,15 @@ def in_range(position: Expr, extent: Expr) -> list[Expr]:
     offset, varying = position.as_coeff_Add()
     conditions = [Le(-offset, varying), Lt(position, extent)]
     return [c for c in conditions if always(c) is not True]
+
+
+def holds_somewhere(condition: Expr, indices: tuple[Index, ...]) -> bool:
+    """Whether ``t_k = t_e`` is all that a condition asks of an index k, which holds at k = e."""
+    if not isinstance(condition, Eq) or len(indices) != 1:
+        return False
+    (k,) = indices
+    return any(
+        isinstance(read, Access) and isinstance(i, Index) and i.extent == k.extent and read.xreplace({k: i}) == given
+        for read, given in (condition.args, condition.args[::-1])
+        for i in given.atoms(Index)
+    )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sympy import S
 
+from symderive.check.groups import grouped_bound
 from symderive.check.linear import matrix_bound, solve_bound
 from symderive.check.mapping import map_bound
 from symderive.check.rounding import ARITHMETIC
@@ -369,6 +370,7 @@ _RULES: dict[type[p.Node], Rule] = {
     p.Reduce: _reduce,
     p.Scan: scan_bound,
     p.Normalise: _normalise,
+    p.Grouped: grouped_bound,
     p.MatMul: _bilinear("left", "right"),
     p.Einsum: _einsum,
     p.Matrix: lambda a, n: matrix_bound(a.arithmetic, n.op, a.run(n.value)),

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from sympy import Expr, S, Symbol
 
+from symderive.emit.array_masks import by_group, only_at
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, method
 from symderive.emit.tidy import inlined
@@ -213,7 +214,7 @@ class ArrayPrinter(Printer):
         """Of parts with one entry each, the sum of what is masked at all places but its own."""
         if self.stacked(node) is None:
             raise NoArrayFormError("tensors side by side")
-        masked = [_only_at(p.Integer(n), part, node, node.axis) for n, part in enumerate(node.parts)]
+        masked = [only_at(p.Integer(n), part, node, node.axis) for n, part in enumerate(node.parts)]
         return self.write(functools.reduce(lambda a, b: p.Map("add", (a, b)), masked))
 
     def place(self, node: p.Place) -> Text:
@@ -222,7 +223,7 @@ class ArrayPrinter(Printer):
         axis, item = taken[0]
         if len(taken) != 1 or not isinstance(item, p.At):
             raise NoArrayFormError("a slice that is assigned")
-        return self.write(_only_at(item.position, p.Expand(node.value, (axis,)), node, axis))
+        return self.write(only_at(item.position, p.Expand(node.value, (axis,)), node, axis))
 
     def slice(self, node: p.Slice) -> Text:
         """A subscript; of a gathered entry, the sum against ``one_hot``."""
@@ -331,6 +332,14 @@ class ArrayPrinter(Printer):
         """``softmax(z, -1)``."""
         return call(node.op, self.write(node.value).text, self.axis(node, node.axis))
 
+    def grouped(self, node: p.Grouped) -> Text:
+        """A maximum over the entries that a mask leaves in each group."""
+        reduced = p.Reduce("logsumexp" if node.op == "softmax" else node.op, by_group(node), (node.axis,))
+        if node.op != "softmax":
+            return self.write(reduced)
+        places = [node.index if a == node.axis else None for a in range(-node.rank, 0)]
+        return self.write(p.Map("exp", (p.Map("sub", (node.value, p.Take(reduced, tuple(places)))),)))
+
     # --- linear algebra
 
     def mat_mul(self, node: p.MatMul) -> Text:
@@ -369,13 +378,6 @@ def _letters(shape: p.Shape) -> tuple[str, str]:
     rows, columns = (str(e).lower() for e in shape)
     fitting = rows != columns and all(len(c) == 1 and c.isalpha() and c != "s" for c in (rows, columns))
     return (rows, columns) if fitting else ("i", "j")
-
-
-def _only_at(position: Expr, part: p.Node, whole: p.Node, axis: int) -> p.Node:
-    """What has one entry along an axis of ``whole``, at its position there, and zeros elsewhere."""
-    test: p.Node = p.Map("eq", (p.Arange(whole.shape[axis]), p.Scalar(position)))
-    behind = tuple(range(axis + 1, 0))
-    return p.Map("where", (p.Expand(test, behind) if behind else test, part, p.Scalar(S.Zero)))
 
 
 def _is_flat(node: p.Reshape) -> bool:

@@ -168,7 +168,7 @@ def _is_wide(node: p.Node) -> bool:
         return node.op in ("sum", "mean", "prod", "logsumexp") and node.kind == "real"
     if isinstance(node, p.Map):
         return node.function in _WIDE_FUNCTIONS and node.kind == "real"
-    return isinstance(node, p.Normalise | p.Scan | p.Matrix | p.Solve)
+    return isinstance(node, p.Normalise | p.Grouped | p.Scan | p.Matrix | p.Solve)
 
 
 _SAMPLES = {

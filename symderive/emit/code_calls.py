@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from symderive.emit.latex_names import verbatim
 from symderive.emit.latex_tex import brackets, cases, is_tall, parentheses, subscript, with_foot
 from symderive.errors import UnsupportedError
+from symderive.lower.node import GROUP_OPS
 from symderive.record import record
 from symderive.spec.functions import FUNCTIONS
 
@@ -266,6 +267,7 @@ TITLES = {
     "index_add": "IndexAdd",
     "scatter_add": "ScatterAdd",
     "index_put": "IndexPut",
+    **{f"_grouped_{op}": f"group{op}" for op in GROUP_OPS},
     "gather": "gather",
     "pad": "pad",
     "unfold": "unfold",
@@ -318,6 +320,7 @@ CALLS: dict[str, tuple[tuple[str, ...], Writer]] = {
     **dict.fromkeys(("cat", "stack"), (("input", "axis"), _titled)),
     "gather": (("input", "axis", "index"), _titled),
     **dict.fromkeys(("index_add", "scatter_add"), (("input", "axis", "index", "source"), _titled)),
+    **{f"_grouped_{op}": (("input", "axis", "index", "count"), _titled) for op in GROUP_OPS},
     "index_put": (("input", "indices", "source", "accumulate"), _titled),
     **{f"conv{n}d": (_CONV, _titled) for n in (1, 2, 3)},
     **{f"conv_transpose{n}d": (_CONV, _titled) for n in (1, 2, 3)},

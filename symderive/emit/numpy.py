@@ -261,6 +261,11 @@ class NumpyPrinter(Printer):
         """``softmax``, a helper: SciPy's does not take an empty axis."""
         return call(node.op, self.write(node.value).text, self.axis(node, node.axis))
 
+    def grouped(self, node: p.Grouped) -> Text:
+        """``grouped_logsumexp`` and its like, helpers."""
+        operands = self._written(node.value, node.index)
+        return call(f"grouped_{node.op}", operands[0], str(node.axis), operands[1], self.size(node.count))
+
     # --- linear algebra
 
     def einsum(self, node: p.Einsum) -> Text:

@@ -34,6 +34,53 @@ def logsumexp(z, axis=None, keepdims=False):
     return result if keepdims else result.squeeze(axis)
 '''
 
+_GROUPED_EXTREME = '''
+def grouped_extreme(find, empty, x, axis, index, count):
+    """``find``, a ufunc, over the entries of x with the same index along ``axis``; ``empty`` where there are none."""
+    x = np.moveaxis(x, axis, 0)
+    result = np.full((count, *x.shape[1:]), empty, x.dtype)
+    find.at(result, index, x)
+    return np.moveaxis(result, 0, axis)
+'''
+
+_GROUPED_AMAX = '''
+def grouped_amax(x, axis, index, count):
+    """The largest of the entries of x with the same index along ``axis``, for each index below ``count``."""
+    return grouped_extreme(np.maximum, -np.inf, x, axis, index, count)
+'''
+
+_GROUPED_AMIN = '''
+def grouped_amin(x, axis, index, count):
+    """The smallest of the entries of x with the same index along ``axis``, for each index below ``count``."""
+    return grouped_extreme(np.minimum, np.inf, x, axis, index, count)
+'''
+
+_GROUPED_EXPONENTIALS = '''
+def grouped_exponentials(x, axis, index, count):
+    """``exp(x - m)``, where m is the largest entry with the same index along ``axis``, their sums by index, and m."""
+    top = grouped_amax(x, axis, index, count)
+    top = np.where(np.isinf(top), 0, top)
+    e = np.exp(x - np.take(top, index, axis))
+    total = np.zeros_like(top)
+    np.add.at(np.moveaxis(total, axis, 0), index, np.moveaxis(e, axis, 0))
+    return e, total, top
+'''
+
+_GROUPED_LOGSUMEXP = '''
+def grouped_logsumexp(x, axis, index, count):
+    """The logsumexp of the entries of x with the same index along ``axis``, for each index; -inf of none."""
+    _, total, top = grouped_exponentials(x, axis, index, count)
+    with np.errstate(divide="ignore"):
+        return top + np.log(total)
+'''
+
+_GROUPED_SOFTMAX = '''
+def grouped_softmax(x, axis, index, count):
+    """The softmax of x along ``axis`` over the entries with the same index, of which there are ``count``."""
+    e, total, _ = grouped_exponentials(x, axis, index, count)
+    return e / np.take(total, index, axis)
+'''
+
 _LOGDET = '''
 def logdet(a):
     """The logarithm of the determinant, NaN where that is negative."""
@@ -97,6 +144,12 @@ HELPERS: dict[str, str] = {
     "softmax": _SOFTMAX,
     "log_softmax": _LOG_SOFTMAX,
     "logsumexp": _LOGSUMEXP,
+    "grouped_extreme": _GROUPED_EXTREME,
+    "grouped_amax": _GROUPED_AMAX,
+    "grouped_amin": _GROUPED_AMIN,
+    "grouped_exponentials": _GROUPED_EXPONENTIALS,
+    "grouped_logsumexp": _GROUPED_LOGSUMEXP,
+    "grouped_softmax": _GROUPED_SOFTMAX,
     "logdet": _LOGDET,
     "windows": _WINDOWS,
     "columns": _COLUMNS,

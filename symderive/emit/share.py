@@ -48,6 +48,7 @@ _STEMS = {
     "Gather": "picked",
     "IndexAdd": "added",
     "ScatterAdd": "added",
+    "Grouped": "grouped",
 }
 """What helpers are called, by function, by operation or by class."""
 

@@ -351,6 +351,11 @@ class TorchPrinter(LinearPrinter):
         """``torch.softmax``."""
         return call(f"torch.{node.op}", self.write(node.value).text, self.axis(node, node.axis))
 
+    def grouped(self, node: p.Grouped) -> Text:
+        """A helper: ``scatter_reduce`` of what was spread over the whole shape, and what is made with it."""
+        operands = [self.write(node.value).text, str(node.axis), self.write(node.index).text, self.size(node.count)]
+        return call(f"_grouped_{node.op}", *operands)
+
 
 def merged(node: p.IndexAdd) -> p.Node:
     """Several index arrays that ``index_put`` cannot take, because axes stand before them, made one: i * J + j."""

@@ -30,6 +30,8 @@ class Lowering:
         self.graph = Graph()
         self.tensors: dict[str, plan.Node] = {}
         self.ranges: dict[str, Expr] = {}
+        self.sizes: set[Expr] = set()
+        """The sizes that shapes of inputs or equations speak of, so that code knows them."""
         self.triangular: set[str] = set()
         """Tensors that are lower triangular in their last two axes."""
         self.hint: tuple[Index, ...] = ()

@@ -12,7 +12,7 @@ from sympy import Expr, Mul, S
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
 from symderive.algebra.terms import substitute
-from symderive.lower import conv, matrices, plan, scatter
+from symderive.lower import conv, groups, matrices, plan, scatter
 from symderive.lower.arithmetic import Term, condition, multiply, quotient, total
 from symderive.lower.axes import Labelled, batch_first, shape_of, without
 from symderive.lower.context import Lowering
@@ -48,6 +48,8 @@ def sum_of_product(product: Product, ctx: Lowering) -> Labelled:
         return sum_of_product(solved, ctx)
     if any(is_target(m, product.bound, ctx) for m in product.masks):
         return scatter.scattered(product, ctx)
+    if (by_group := groups.summed(product, ctx)) is not None:
+        return by_group
     return plain_sum(product, ctx)
 
 

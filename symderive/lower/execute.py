@@ -160,8 +160,6 @@ def _map(machine: Machine, node: p.Map) -> Any:
     row = FUNCTIONS.get(node.function)
     if row is not None:
         values += [np.float64(d) for d in row.defaults[len(row.defaults) - len(row.parameters) + len(values) :]]
-    if node.function in ("where",):
-        return np.where(*values)
     return elementwise(node.function)(*values)
 
 
@@ -279,6 +277,19 @@ def _normalise(machine: Machine, node: p.Normalise) -> Any:
     return np.exp(logarithm) if node.op == "softmax" else logarithm
 
 
+def _grouped(machine: Machine, node: p.Grouped) -> Any:
+    value, index = np.moveaxis(machine.run(node.value), node.axis, 0), machine.run(node.index)
+    count = machine.size(node.count)
+    result = np.zeros((len(index) if node.op == "softmax" else count, *value.shape[1:]))
+    for group in range(count):
+        members = value[index == group]
+        if node.op == "softmax":
+            result[index == group] = np.exp(members - _logsumexp(members, 0, True))
+            continue
+        result[group] = _REDUCE[node.op](members, axis=0, keepdims=False)
+    return np.moveaxis(result, 0, node.axis)
+
+
 # --- linear algebra
 
 
@@ -378,6 +389,7 @@ _RULES: dict[type[p.Node], Rule] = {
     p.Reduce: _reduce,
     p.Scan: _scan,
     p.Normalise: _normalise,
+    p.Grouped: _grouped,
     p.MatMul: lambda m, n: np.matmul(m.run(n.left), m.run(n.right)),
     p.Einsum: lambda m, n: np.einsum(n.equation, *(m.run(o) for o in n.operands)),
     p.Matrix: lambda m, n: _MATRIX[n.op](m.run(n.value)),

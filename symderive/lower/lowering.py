@@ -48,6 +48,8 @@ def lower(program: Program, sizes: Mapping[str, int | tuple[int, ...]] | None = 
     needed = _needed(program)
     for equation in program.equations:
         ctx.enlarge_limit(equation.shape)
+    given = [i.shape for i in program.inputs] + [e.shape for e in program.equations if e.tensor in needed]
+    ctx.sizes = {symbol for shape in given for extent in shape for symbol in extent.free_symbols}
     roots = [_assignment(e, ctx) for e in program.equations if e.tensor in needed]
     assignments = schedule(roots, _taken_names(program))
     return Plan(program.name, tuple(inputs), tuple(assignments), program.outputs, dict(program.constants))

@@ -37,6 +37,7 @@ ARITIES: dict[str, range] = (
 REDUCE_OPS = ("sum", "mean", "prod", "amax", "amin", "logsumexp", "any", "all", "argmax", "argmin")
 SCAN_OPS = ("sum", "prod", "amax", "amin", "logsumexp")
 NORMALISE_OPS = ("softmax", "log_softmax")
+GROUP_OPS = ("amax", "amin", "logsumexp", "softmax")
 MATRIX_OPS = {"inv": 2, "det": 0, "logdet": 0, "cholesky": 2}
 """Functions of square matrices, with the number of axes of what they give for one."""
 SOLVE_FORMS = ("general", "lower", "upper")

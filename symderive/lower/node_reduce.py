@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from sympy import Expr
+
 from symderive.errors import InternalError
 from symderive.lower import shapes
 from symderive.lower.node import (
+    GROUP_OPS,
     MATRIX_OPS,
     NORMALISE_OPS,
     REDUCE_OPS,
@@ -79,6 +82,30 @@ class Normalise(Node):
         member(self.op, NORMALISE_OPS)
         shapes.check_axis(self.value.shape, self.axis)
         return self.value.shape, _reduced_kind("logsumexp", self.value.kind)
+
+
+@record
+class Grouped(Node):
+    """``op`` along ``axis`` over the entries of one group: entry e is in the group ``index[e]`` of ``count``.
+
+    A softmax keeps the axis; of the others there is one a group. An empty amax or logsumexp is -inf, an empty amin inf.
+    """
+
+    op: str
+    value: Node
+    index: Node
+    axis: int
+    count: Expr
+
+    def _infer(self) -> tuple[Shape, Kind]:
+        member(self.op, GROUP_OPS)
+        shapes.check_axis(self.value.shape, self.axis)
+        shape = self.value.shape
+        if self.index.kind != "integer" or not shapes.same_shape(self.index.shape, (shape[self.axis],)):
+            raise InternalError(f"groups {shapes.show(self.index.shape)} of {shapes.show(shape)} along {self.axis}")
+        extents = list(shape)
+        extents[self.axis] = shape[self.axis] if self.op == "softmax" else self.count
+        return tuple(extents), _reduced_kind("logsumexp", self.value.kind)
 
 
 @record

@@ -9,7 +9,7 @@ import sympy
 from sympy import Add, Expr, S, oo
 
 from symderive.algebra.nodes import Index, LogSumExp, Where
-from symderive.lower import plan
+from symderive.lower import groups, plan
 from symderive.lower.arithmetic import signed_terms, total
 from symderive.lower.axes import Labelled, spread
 from symderive.lower.context import Lowering
@@ -45,6 +45,8 @@ def _recognised(op: str, e: Expr, ctx: Lowering) -> Labelled | None:
         if op == "softmax" and coefficient is not S.NegativeOne:
             continue
         body = Add(*(a for a in e.args if a is not term)) / -coefficient
+        if op == "softmax" and (grouped := groups.normalised(body, norm, ctx)) is not None:
+            return grouped
         axes = normalised_axes(body, norm, ctx)
         if axes is None or len(axes) != 1 or axes[0].is_batch:
             continue

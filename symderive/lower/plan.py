@@ -20,6 +20,7 @@ from symderive.lower.node import (
     ARITHMETIC,
     ARITIES,
     COMPARISONS,
+    GROUP_OPS,
     INTEGRAL,
     LOGIC,
     MATRIX_OPS,
@@ -56,7 +57,7 @@ from symderive.lower.node_arrange import (
 )
 from symderive.lower.node_conv import Conv, ConvTranspose, ConvWeight, Window
 from symderive.lower.node_places import Gather, IndexAdd, ScatterAdd, Take
-from symderive.lower.node_reduce import Einsum, MatMul, Matrix, Normalise, Reduce, Scan, Solve
+from symderive.lower.node_reduce import Einsum, Grouped, MatMul, Matrix, Normalise, Reduce, Scan, Solve
 from symderive.lower.shapes import ROWS, Shape
 from symderive.record import record
 from symderive.spec.sizes import BATCH_SIZE
@@ -66,6 +67,7 @@ __all__ = [
     "ARITIES",
     "BATCH_SIZE",
     "COMPARISONS",
+    "GROUP_OPS",
     "INTEGRAL",
     "LOGIC",
     "MATRIX_OPS",
@@ -90,6 +92,7 @@ __all__ = [
     "Flip",
     "Full",
     "Gather",
+    "Grouped",
     "IndexAdd",
     "Integer",
     "Item",

@@ -9,6 +9,7 @@ from functools import lru_cache
 from sympy import Expr, Mul, Pow, S, exp, log, tan
 
 from symderive.algebra import nodes
+from symderive.algebra.bounds import holds_somewhere
 from symderive.algebra.nodes import Index
 from symderive.lower.arithmetic import content
 from symderive.lower.context import Lowering, plain_sizes
@@ -71,6 +72,8 @@ def guarded(factor: Expr, guard: Expr, ctx: Lowering) -> Expr:
         return factor
     own, other = ctx.free(factor), ctx.free(guard)
     if not (own <= other or other <= own):
+        if holds_somewhere(guard, tuple(other - own)):
+            return factor
         guard = nodes.Any.over(guard, sorted(other - own, key=lambda i: (i.name, i.level)))
     return nodes.Where(guard, factor, S.Zero)
 

@@ -8,7 +8,7 @@ from sympy import Expr, Mul, S, log
 
 from symderive.algebra import nodes
 from symderive.algebra.nodes import Index
-from symderive.lower import plan
+from symderive.lower import groups, plan
 from symderive.lower.axes import Labelled, batch_first, spread
 from symderive.lower.context import Lowering, lower_node
 from symderive.lower.contraction import sum_of
@@ -46,6 +46,8 @@ def lower_reduction(e: nodes.Binder, ctx: Lowering) -> Labelled:
     body, bound = e.open()
     if op in plan.SCAN_OPS and (running := running_reduction(op, body, bound, ctx)) is not None:
         return running
+    if op in plan.GROUP_OPS and len(bound) == 1 and (known := groups.reduced(op, body, bound[0], ctx)) is not None:
+        return known
     if op == "prod" and (others := product_of_others(body, bound, ctx)) is not None:
         return others
     value = ctx.lower(body)

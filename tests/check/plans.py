@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import torch
 from sympy import Integer, Rational
 
+from symderive.emit.torch_helpers import TORCH_HELPERS
 from symderive.lower import plan as p
 from symderive.spec.sizes import size
 
@@ -60,6 +65,22 @@ def softmax_gradient():
     return p.Plan("softmax_gradient", (z, dy), (y, dz), ("dz",)), code
 
 
+def grouped(op):
+    """``op`` over the entries of one group each, of a tensor that is computed."""
+    x, t = p.Ref("x", (N,)), p.Ref("t", (N,), "integer")
+    s = p.Assign("s", m("mul", x, x))
+    value = p.Grouped(op, s.ref, t, -1, J)
+
+    helpers: dict[str, Any] = {"torch": torch}
+    for text in TORCH_HELPERS.values():
+        exec(text, helpers)
+
+    def code(x, t):
+        return helpers[f"_grouped_{op}"](x * x, -1, t, 5)
+
+    return p.Plan(f"grouped_{op}", (x, t), (s, p.Assign("y", value)), ("y",)), code
+
+
 def half_squares():
     """``L = sum(x**2) / 2``."""
     x = p.Ref("x", (N, D))
@@ -95,4 +116,7 @@ def scatter():
     return p.Plan("scatter", (t, dy), (p.Assign("dE", value),), ("dE",)), code
 
 
-PLANS = {f.__name__: f for f in (linear_weight, layer_norm, softmax_gradient, half_squares, max_gradient, scatter)}
+PLANS: dict[str, Callable[[], tuple[p.Plan, Callable[..., torch.Tensor]]]] = {
+    **{f.__name__: f for f in (linear_weight, layer_norm, softmax_gradient, half_squares, max_gradient, scatter)},
+    **{f"grouped_{op}": partial(grouped, op) for op in p.GROUP_OPS},
+}

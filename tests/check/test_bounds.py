@@ -50,7 +50,9 @@ def test_a_correct_computation_stays_within_its_bound(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", ["linear_weight", "layer_norm", "softmax_gradient", "scatter"])
+@pytest.mark.parametrize(
+    "name", ["linear_weight", "layer_norm", "softmax_gradient", "scatter", "grouped_logsumexp", "grouped_softmax"]
+)
 def test_a_thousandth_is_rejected(name, dtype):
     plan, code = plans.PLANS[name]()
     tensors = draw(plan, DTYPES[dtype], EXTENTS)

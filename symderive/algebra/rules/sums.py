@@ -5,6 +5,7 @@ from __future__ import annotations
 from sympy import Add, Expr, Mul, Pow, S
 from sympy.functions.elementary.exponential import exp as Exp
 
+from symderive.algebra.bounds import holds_somewhere
 from symderive.algebra.deltas import contract
 from symderive.algebra.nodes import Access, And, Eq, Index, LogSumExp, Sum, Where, free_indices
 from symderive.algebra.terms import depends, factors, powers, terms
@@ -32,7 +33,7 @@ def _sum_of_term(term: Expr, indices: tuple[Index, ...]) -> Expr:
     term, indices = _contract_where(term, indices)
     if not indices:
         return term
-    number, parts = powers(term)
+    number, parts = powers(_alike(term, indices))
     outside: list[Expr] = [number]
     inside: list[Expr] = []
     for factor in (b**e for b, e in parts.items()):
@@ -96,18 +97,50 @@ def _contract_where(term: Expr, indices: tuple[Index, ...]) -> tuple[Expr, tuple
     return term, indices
 
 
+def _alike(term: Expr, indices: tuple[Index, ...]) -> Expr:
+    """``sum_k delta(t_k, g) a(t_k) f_k = a(g) sum_k delta(t_k, g) f_k``: a factor that is the same for all terms."""
+    parts = [_alike_in_branch(f, indices) for f in factors(term)]
+    for delta in [f for f in parts if isinstance(f, Eq)]:
+        parts = [f if f is delta else _read_alike(f, delta, indices) for f in parts]
+    return Mul(*parts)
+
+
+def _alike_in_branch(factor: Expr, indices: tuple[Index, ...]) -> Expr:
+    if not (isinstance(factor, Where) and factor.args[2] is S.Zero):
+        return factor
+    condition, value, _ = factor.args
+    for delta in condition.args if isinstance(condition, And) else (condition,):
+        value = Mul(*(_read_alike(f, delta, indices) for f in factors(value)))
+    return Where(condition, value, S.Zero)
+
+
+def _read_alike(factor: Expr, delta: Expr, indices: tuple[Index, ...]) -> Expr:
+    """The factor with what a delta says of a summed entry in its place, if then it depends on no summed index."""
+    if not isinstance(delta, Eq) or not depends(factor, indices):
+        return factor
+    for read, given in (delta.args, delta.args[::-1]):
+        if isinstance(read, Access) and isinstance(given, Access | Index) and not depends(given, indices):
+            alike = factor.xreplace({read: given})
+            return factor if depends(alike, indices) else alike
+    return factor
+
+
 def _number_of_deltas(term: Expr) -> int:
     return sum(isinstance(f, Eq) for f in factors(term))
 
 
 def _out_of_where(body: Expr, indices: tuple[Index, ...]) -> tuple[Expr, list[Expr]]:
-    """Factors of a masked body that every entry shares; only those that are finite wherever their tensors are."""
+    """Factors of a masked body that every entry shares: those that are finite wherever their tensors are.
+
+    Where some entry is not masked, as in a sum over its own group, all of them.
+    """
     if not (isinstance(body, Where) and body.args[2] is S.Zero):
         return body, []
     condition, value, _ = body.args
     number, parts = powers(value)
     own = [b**e for b, e in parts.items()]
-    pulled = [f for f in own if not depends(f, indices) and is_finite(f)]
+    taken = holds_somewhere(condition, indices)
+    pulled = [f for f in own if not depends(f, indices) and (taken or is_finite(f))]
     return Where(condition, Mul(*(f for f in own if f not in pulled)), S.Zero), [number, *pulled]
 
 
