@@ -296,6 +296,12 @@ class Derivation:
         lines = self._array_lines.get(tensor)
         return None if lines is None else "\n".join(lines)
 
+    def not_said(self, tensor: str) -> str:
+        """What array form cannot say of a tensor of the backward; empty where it says all of it."""
+        from symderive.emit.arrays import not_said
+
+        return not_said(self._array_plan, tensor, self._array_plan.outputs)
+
     @property
     def written_forms(self) -> dict[str, str]:
         """The array form of each tensor of the backward that has one, intermediate gradients included."""
@@ -305,11 +311,15 @@ class Derivation:
     def _array_lines(self) -> Mapping[str, list[str]]:
         """The lines of each tensor of the backward: its own, after those of the helpers that only it needs."""
         from symderive.emit.arrays import array_forms
+
+        plan = self._array_plan
+        return {tensor: form.splitlines() for tensor, form in array_forms(plan, plan.outputs).items()}
+
+    @cached_property
+    def _array_plan(self) -> Plan:
         from symderive.lower import lower
 
-        tensors = [e.tensor for e in self.core.display.equations]
-        plan = lower(replace(self.core.display, outputs=tuple(tensors)))
-        return {tensor: form.splitlines() for tensor, form in array_forms(plan, tensors).items()}
+        return lower(replace(self.core.display, outputs=tuple(e.tensor for e in self.core.display.equations)))
 
     def json(self) -> str:
         """The document of ``derive --format json``."""

@@ -7,6 +7,7 @@ strides or unrolls windows there is no array form, and none is printed. A scatte
 from __future__ import annotations
 
 import functools
+import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,9 +16,10 @@ from typing import ClassVar
 from sympy import Expr, S, Symbol
 
 from symderive.emit.array_masks import by_group, only_at
+from symderive.emit.array_operands import is_flat, peeled, two_letters
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, method
-from symderive.emit.tidy import inlined
+from symderive.emit.tidy import VIEWS, inlined
 from symderive.lower import plan as p
 from symderive.lower.shapes import ROWS, has_batch, plain
 from symderive.record import record
@@ -59,13 +61,16 @@ class Summed(p.Node):
 
 def array_form(plan: p.Plan, target: str | None = None) -> str | None:
     """The lines that compute ``target`` (or else every output); None where array form cannot say it."""
-    printer = ArrayPrinter()
-    wanted = [target] if target is not None else list(plan.outputs)
-    plan = inlined(plan, wanted)
     try:
-        lines = [f"{a.name} = {printer.write(a.value).text}" for a in _unaliased(_needed(plan, wanted))]
+        return _written(plan, [target] if target is not None else list(plan.outputs))
     except NoArrayFormError:
         return None
+
+
+def _written(plan: p.Plan, wanted: list[str]) -> str:
+    printer = ArrayPrinter()
+    plan = inlined(plan, wanted, (*VIEWS, p.Cast))
+    lines = [f"{a.name} = {printer.write(a.value).text}" for a in _unaliased(_needed(plan, wanted))]
     return "\n".join(lines).replace(" ** ", "**")
 
 
@@ -73,6 +78,15 @@ def array_forms(plan: p.Plan, tensors: Sequence[str]) -> dict[str, str]:
     """The lines of each of some tensors of a plan that has an array form, with its helpers; the others are given."""
     forms = {t: array_form(_alone(plan, t, tensors), t) for t in tensors}
     return {t: form for t, form in forms.items() if form is not None}
+
+
+def not_said(plan: p.Plan, tensor: str, tensors: Sequence[str]) -> str:
+    """What array form cannot say of one of some tensors of a plan; empty where it says all."""
+    try:
+        _written(_alone(plan, tensor, tensors), [tensor])
+    except NoArrayFormError as fault:
+        return str(fault)
+    return ""
 
 
 def _alone(plan: p.Plan, tensor: str, tensors: Sequence[str]) -> p.Plan:
@@ -136,7 +150,7 @@ class ArrayPrinter(Printer):
     def write(self, node: p.Node) -> Text:
         """An expression as text."""
         if self.method_of(node) is None:
-            raise NoArrayFormError(type(node).__name__)
+            raise NoArrayFormError(re.sub(r"(?<!^)(?=[A-Z])", " ", type(node).__name__).lower())
         return super().write(node)
 
     # --- leaves and element-wise
@@ -301,7 +315,7 @@ class ArrayPrinter(Printer):
     def reduce(self, node: p.Reduce) -> Text:
         """``.sum(0)``; ``.sum(...)`` is over the batch axes."""
         value = node.value
-        if isinstance(value, p.Reshape) and _is_flat(value):
+        if isinstance(value, p.Reshape) and is_flat(value):
             value = value.value
         whole = len(node.axes) == len(value.shape) and not node.keepdim
         if whole and node.op == "sum" and isinstance(value, p.Diagonal) and len(value.shape) == 1:
@@ -345,8 +359,8 @@ class ArrayPrinter(Printer):
     def mat_mul(self, node: p.MatMul) -> Text:
         """``a @ b``; an ``einsum`` where it sums over the batch axes."""
         if len(node.left.shape) == len(node.right.shape) == 2 and not (node.left.has_batch or node.right.has_batch):
-            rows, columns = _letters(node.shape)
-            left, right = _peeled(node.left, f"{rows}s"), _peeled(node.right, f"s{columns}")
+            rows, columns = two_letters(node.shape)
+            left, right = peeled(node.left, f"{rows}s"), peeled(node.right, f"s{columns}")
             if "..." in left[0] or "..." in right[0]:
                 return self._contraction([left, right], rows + columns)
         return super().mat_mul(node)
@@ -355,7 +369,7 @@ class ArrayPrinter(Printer):
         """``einsum("nk,jk->nj", x, W)``; operands with flattened batch axes have them written ``...``."""
         inputs, _, output = node.equation.partition("->")
         pairs = zip(node.operands, inputs.split(","), strict=True)
-        return self._contraction([_peeled(o, t) if "..." not in t else (t, o) for o, t in pairs], output)
+        return self._contraction([peeled(o, t) if "..." not in t else (t, o) for o, t in pairs], output)
 
     def _contraction(self, operands: list[tuple[str, p.Node]], output: str) -> Text:
         terms = [term for term, _ in operands]
@@ -371,28 +385,3 @@ class ArrayPrinter(Printer):
     def solve(self, node: p.Solve) -> Text:
         """``solve(A, B)``."""
         return call("solve", self.write(node.matrix).text, self.write(node.right).text)
-
-
-def _letters(shape: p.Shape) -> tuple[str, str]:
-    """Two letters for the axes of a matrix: those of their sizes where these are different letters."""
-    rows, columns = (str(e).lower() for e in shape)
-    fitting = rows != columns and all(len(c) == 1 and c.isalpha() and c != "s" for c in (rows, columns))
-    return (rows, columns) if fitting else ("i", "j")
-
-
-def _is_flat(node: p.Reshape) -> bool:
-    """Whether a reshape does nothing but make one axis of the batch axes."""
-    return node.value.has_batch and node.shape == (ROWS, *node.value.shape[1:])
-
-
-def _peeled(node: p.Node, letters: str) -> tuple[str, p.Node]:
-    """An operand of an einsum without the transposes and the flattening that its letters can say."""
-    if isinstance(node, p.Permute) and not node.has_batch:
-        inner = [""] * len(letters)
-        for letter, axis in zip(letters, node.order, strict=True):
-            inner[axis] = letter
-        peeled = _peeled(node.value, "".join(inner))
-        return peeled if "..." in peeled[0] else (letters, node)
-    if isinstance(node, p.Reshape) and _is_flat(node):
-        return f"...{letters[1:]}", node.value
-    return letters, node

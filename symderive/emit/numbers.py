@@ -81,10 +81,21 @@ class Numbers:
         if isinstance(value, sympy.Max | sympy.Min):
             name = "max" if isinstance(value, sympy.Max) else "min"
             return Text(f"{name}({', '.join(self.text(a, whole).text for a in value.args)})")
+        if isinstance(value, sympy.log) and any(s.is_integer for s in value.free_symbols):
+            return self._log_of_size(*fraction(value.args[0]))
         name = type(value).__name__
         if name in _FUNCTIONS:
             return Text(f"{self.function.format(name)}({self.text(value.args[0]).text})")
         raise InternalError(f"no spelling for the number {value}: add one to emit/numbers.py")
+
+    def _log_of_size(self, top: Expr, bottom: Expr) -> Text:
+        """The log of a product of sizes, any of which may be 0, where Python's log raises."""
+        if bottom != 1:
+            return self.text(sympy.log(top) - sympy.log(bottom))
+        size = self.text(top).at(Level.UNARY)
+        return Text(
+            f"({self.function.format('log')}({self.text(top).text}) if {size} else {self.text(-S.Infinity).text})"
+        )
 
 
 def reciprocal(value: Expr) -> Expr | None:

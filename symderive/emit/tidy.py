@@ -16,22 +16,27 @@ def tidy(plan: p.Plan) -> p.Plan:
     return replace(plan, assignments=assigns)
 
 
-def inlined(plan: p.Plan, keep: Iterable[str]) -> p.Plan:
+VIEWS = (p.Permute, p.Expand)
+
+
+def inlined(plan: p.Plan, keep: Iterable[str], views_are: tuple[type[p.Node], ...] = VIEWS) -> p.Plan:
     """The same plan without helpers that are a view of something named; those with a formula or in ``keep`` stay."""
     views: dict[str, p.Node] = {}
     kept: list[p.Assign] = []
     for assign in plan.assignments:
         value = _read(assign.value, views)
-        if is_view(value) and not assign.comment and assign.name not in {*keep, *plan.outputs}:
+        if is_view(value, views_are) and not assign.comment and assign.name not in {*keep, *plan.outputs}:
             views[assign.name] = value
         else:
             kept.append(replace(assign, value=value))
     return replace(plan, assignments=tuple(kept))
 
 
-def is_view(node: p.Node) -> bool:
-    """Whether ``node`` is a transpose of a name, or that with new axes."""
-    return isinstance(node, p.Permute | p.Expand) and (isinstance(node.value, p.Ref) or is_view(node.value))
+def is_view(node: p.Node, views_are: tuple[type[p.Node], ...] = VIEWS) -> bool:
+    """Whether ``node`` is a transpose of a name, or that with new axes; or made of other ``views_are``."""
+    if not isinstance(node, views_are):
+        return False
+    return isinstance(node.value, p.Ref) or is_view(node.value, views_are)  # type: ignore[attr-defined]
 
 
 def _read(node: p.Node, views: Mapping[str, p.Node]) -> p.Node:

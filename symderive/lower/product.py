@@ -29,8 +29,11 @@ class Product:
         if ctx.is_scalar(e):
             self.number *= plain_sizes(e)
         elif isinstance(e, Mul):
+            apart = [f for f in e.args if masks_entries(f) and any(may_be_infinite(o) for o in e.args if o is not f)]
+            self.factors += apart
             for factor in e.args:
-                self.add(factor, ctx)
+                if factor not in apart:
+                    self.add(factor, ctx)
         elif isinstance(e, nodes.Where) and e.args[2] is S.Zero:
             self._add_branch(e.args[0], e.args[1], ctx)
         elif isinstance(e, nodes.Stop):
@@ -59,6 +62,15 @@ class Product:
         self.add(test, ctx)
         self.masks += inner.masks
         self.factors += [guarded(f, guard, ctx) if may_be_infinite(f) else f for f in inner.factors]
+
+
+def masks_entries(e: Expr) -> bool:
+    """Whether it is a sum of entries that a condition picks. What divides such a sum divides nothing that is masked:
+    the quotient of two that are 0 is NaN, not 0."""
+    if not isinstance(e, nodes.Sum) or not isinstance(e.body, nodes.Where):
+        return False
+    test = e.body.args[0]
+    return not all(is_delta(t) for t in (test.args if isinstance(test, nodes.And) else (test,)))
 
 
 def is_delta(test: Expr) -> bool:

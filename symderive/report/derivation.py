@@ -101,7 +101,7 @@ def _reads(gradient: Gradient) -> str:
 
 def _array(derivation: Derivation, tensor: str, depth: int = 0) -> Iterator[Block]:
     form = derivation.array_form(tensor)
-    yield Formula("none" if form is None else form, "array", depth)
+    yield Formula(f"none: no way to write {derivation.not_said(tensor)}" if form is None else form, "array", depth)
 
 
 def _defined(line: str) -> str:

@@ -9,12 +9,12 @@ from symderive.api import derive, loads
 from symderive.check.arrays import Interpreter
 from symderive.check.arrays_exact import ExactArrays
 from symderive.check.floats import FLOAT
-from symderive.emit.arrays import array_form
+from symderive.emit.arrays import array_form, not_said
 from symderive.lower import plan as p
 from symderive.lower.execute import execute
 from symderive.spec.parse import parse_statements
 from tests.emit.plans import CASES
-from tests.emit.test_nodes import EXPRESSIONS, SIZES, batches, inputs_of, plan_of
+from tests.emit.test_nodes import EXPRESSIONS, SIZES, J, N, batches, inputs_of, plan_of
 
 TEXTBOOK = {
     "linear": {"dx": "dx = dy @ W", "dW": "dW = dy.T @ x", "db": "db = dy.sum(0)"},
@@ -97,3 +97,19 @@ forward: |
     assert len(lines) > 1
     assert not made & set(spec.shapes)
     assert spec.judge("\n".join(lines)).verdict == "right"
+
+
+def test_a_mask_counts_as_a_number_without_another_name():
+    x, mask = p.Ref("x", (N,)), p.Ref("m", (N,), "boolean")
+    cast = p.Assign("h", p.Cast(mask))
+    plan = p.Plan(
+        "cast", (x, mask), (cast, p.Assign("y", p.Map("mul", (cast.ref, p.Map("add", (cast.ref, x)))))), ("y",)
+    )
+    assert array_form(plan) == "y = m * (m + x)"
+
+
+def test_it_is_said_what_has_no_array_form():
+    x = p.Ref("x", (N, J))
+    plan = p.Plan("two", (x,), (p.Assign("a", p.Scan("amax", x, -1)), p.Assign("b", p.Map("neg", (x,)))), ("a", "b"))
+    assert not_said(plan, "a", plan.outputs) == "a running amax"
+    assert not_said(plan, "b", plan.outputs) == ""
