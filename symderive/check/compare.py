@@ -86,18 +86,29 @@ def _words(  # noqa: PLR0917
     entry = f"[{', '.join(map(str, place))}]" if place else "the value"
     many = f"{int(wrong.sum())} of {true.size} entries are wrong; " if true.size > 1 else ""
     numbers = f"is {got[worst]:.9g}, should be {true[worst]:.9g} to within {bound[worst]:.2g}"
-    return f"{many}{entry} {numbers}{_pattern(got, true, wrong)}"
+    return f"{many}{entry} {numbers}{_pattern(got, true, bound, wrong)}"
 
 
-def _pattern(got: Array, true: Array, wrong: Array) -> str:
+def _pattern(got: Array, true: Array, bound: Array, wrong: Array) -> str:
     """What the wrong entries have in common, where that is plain to see."""
     g, t = got[wrong], true[wrong]
     if not np.isfinite(g).all():
         return f" ({int((~np.isfinite(g)).sum())} not finite)"
+    if not g.any() and g.size > 1:
+        return " (each is 0)"
     with np.errstate(all="ignore"):
         ratio = g / t
-    if np.isfinite(ratio).all() and ratio.size > 1 and np.ptp(ratio) <= 1e-6 * abs(ratio.mean()):
-        return f" (each is {ratio.mean():.6g} times what it should be)"
+        mean = float(ratio.mean())
+    if np.isfinite(mean) and _single(ratio, bound[wrong] / np.abs(t)):
+        return " (off by the rounding of float32: is something computed in it?)"
+    if np.isfinite(mean) and ratio.size > 1 and np.ptp(ratio) <= 1e-6 * abs(mean) and abs(mean - 1) > 1e-4:
+        return f" (each is {mean:.6g} times what it should be)"
     if got.ndim == 2 and got.shape[0] == got.shape[1] and np.allclose(got, true.T, rtol=1e-6, atol=0):
         return " (it is the transpose)"
     return ""
+
+
+def _single(ratio: Array, allowed: Array) -> bool:
+    """Whether quotients of what is and what should be look as if float32 had rounded them, where float64 was asked."""
+    apart = float(np.median(np.abs(ratio - 1)))
+    return 2.0**-29 < apart < 2.0**-20 and float(np.median(allowed)) < 2.0**-36

@@ -8,8 +8,10 @@ import inspect
 import linecache
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -63,7 +65,7 @@ def run_forward(op: Op, inputs: Sequence[Tensor]) -> tuple[dict[str, Tensor], An
     """The outputs by name, and what was saved."""
     try:
         result = op.forward(*inputs)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _raised(op, "forward", error) from error
     if not (isinstance(result, tuple) and len(result) == 2):
         raise OpError(f"forward must return (output, saved), not {_kind(result)}")
@@ -81,7 +83,7 @@ def run_backward(op: Op, saved: Any, upstreams: Sequence[Tensor]) -> dict[str, T
     """The gradients by the names that the language gives them."""
     try:
         result = op.backward(saved, *upstreams)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _raised(op, "backward", error) from error
     if not isinstance(result, tuple):
         raise OpError(f"backward must return a tuple of {len(op.WRT)} gradients, not {_kind(result)}")
@@ -99,12 +101,24 @@ def named(names: tuple[str, ...], values: Any, what: str) -> dict[str, Tensor]:
     return dict(zip(names, parts, strict=True))
 
 
-def _raised(op: Op, what: str, error: Exception) -> Exception:
+def _raised(op: Op, what: str, error: BaseException) -> BaseException:
     """An error about the op; what is wrong with the spec's own reference, or with the protocol, is said already."""
     if isinstance(error, OpError | SymderiveError):
         return error
     lines = str(error).strip().splitlines()
-    return OpError(f"{getattr(op, 'label', '')}{what} raised {type(error).__name__}: {lines[0] if lines else ''}")
+    said = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    place = place_of(error)
+    return OpError(f"{getattr(op, 'label', '')}{what} raised {said}{f' ({place})' if place else ''}")
+
+
+_LIBRARIES = tuple(str(p) for p in (Path(torch.__file__).parent, Path(__file__).parents[1]))
+
+
+def place_of(error: BaseException) -> str:
+    """Where in someone's own code an exception was raised, ``kernels.py:12``; empty if nowhere there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((*_LIBRARIES, "<"))]
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
 
 
 def _kind(value: object) -> str:
@@ -125,7 +139,8 @@ class TorchOp:
     """A function of tensors as an op: its backward is what autograd makes of it.
 
     The function may be plain torch, a ``torch.autograd.Function.apply`` or a custom op with a registered backward.
-    Inputs without a gradient (class ids, ``grad: false``) are passed as they are.
+    Inputs without a gradient (class ids, ``grad: false``) are passed as they are. ``unreached`` are the gradients for
+    which autograd gave None, and 0 is taken.
     """
 
     function: Callable[..., Any]
@@ -133,6 +148,7 @@ class TorchOp:
     OUTPUTS: tuple[str, ...]
     WRT: tuple[str, ...]
     label: str = ""
+    unreached: set[str] = field(default_factory=set, compare=False)
 
     def forward(self, *inputs: Tensor) -> tuple[Any, Any]:
         """Calls it with gradients recorded."""
@@ -149,12 +165,14 @@ class TorchOp:
         outputs, wrt = saved
         pairs = [(o, u) for o, u in zip(outputs, upstreams, strict=True) if o.requires_grad]
         if not pairs:
+            self.unreached.update(f"d{n}" for n in self.WRT)
             return tuple(torch.zeros_like(x) for x in wrt)
         got = torch.autograd.grad(
             [o for o, _ in pairs], wrt, [u for _, u in pairs], allow_unused=True, retain_graph=True
         )
         ordered = dict(zip([n for n in self.INPUTS if n in self.WRT], got, strict=True))
         zeros = dict(zip(ordered, wrt, strict=True))
+        self.unreached.update(f"d{n}" for n, g in ordered.items() if g is None)
         return tuple(torch.zeros_like(zeros[n]) if ordered[n] is None else ordered[n] for n in self.WRT)
 
 
@@ -170,7 +188,25 @@ def as_op(spec: Spec, thing: Any) -> Op:
         thing = getattr(thing, spec.name)
     if not callable(thing):
         raise SpecError(f"{thing!r} is not a function of {', '.join(i.name for i in spec.inputs)}")
+    check_signature(spec, thing)
     return TorchOp(thing, tuple(i.name for i in spec.inputs), spec.outputs, spec.wrt)
+
+
+def check_signature(spec: Spec, function: Callable[..., Any]) -> None:
+    """Raise where a function cannot be called with the spec's inputs, in their order."""
+    wanted = [i.name for i in spec.inputs]
+    called = f"it is called with {', '.join(wanted)}, in this order"
+    name = getattr(function, "__name__", type(function).__name__)
+    if inspect.isclass(function):
+        raise SpecError(f"{name} is a class, not a function", hint=called)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # a builtin: calling it will tell
+    try:
+        signature.bind(*wanted)
+    except TypeError as error:
+        raise SpecError(f"{name}{signature} cannot take the spec's inputs: {error}", hint=called) from error
 
 
 def _same_names(spec: Spec, op: Any) -> Op:
@@ -206,8 +242,9 @@ def _module(name: str, address: str) -> ModuleType:
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
         return importlib.import_module(name)
-    except Exception as error:
-        raise SpecError(f"--op {address}: importing {name} failed: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error} {f'({p})' if (p := place_of(error)) else ''}".rstrip()
+        raise SpecError(f"--op {address}: importing {name} failed: {what}") from error
 
 
 def _from_file(path: str) -> ModuleType:

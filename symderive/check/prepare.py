@@ -11,6 +11,7 @@ from symderive.algebra.derive import derive
 from symderive.check.arrays import ArrayError
 from symderive.check.arrays_torch import run_reference
 from symderive.check.ops import as_op, load_text
+from symderive.check.own import Own
 from symderive.check.subject import Reference, Subject
 from symderive.check.truth import Sizes
 from symderive.emit.module import op_of, write_module
@@ -28,7 +29,7 @@ def prepare(spec: Spec, op: Any = None) -> Subject:
     derivation = derive(spec)
     plans = op_of(derivation, lower(derivation.forward), lower(derivation.backward))
     emitted: Any = load_text(write_module(plans), spec.name)
-    own, made = (None, emitted) if op is None else (emitted, as_op(spec, op))
+    own, made = (None, emitted) if op is None else (emitted, Own(as_op(spec, op)))
     return Subject(spec, made, derivation, plans.forward, plans.backward, reference_of(spec), own)
 
 

@@ -94,12 +94,16 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class SpecResult:
-    """All checks of one spec. ``error`` is set where the spec could not be used: ``message``, ``line``, ``column``."""
+    """All checks of one spec. ``error`` is set where the spec could not be used: ``message``, ``line``, ``column``.
+
+    ``op`` names the implementation that was checked in place of the emitted code.
+    """
 
     spec: str
     path: str
     checks: tuple[CheckResult, ...] = ()
     error: Mapping[str, Any] | None = None
+    op: str = ""
 
     @property
     def status(self) -> SpecStatus:

@@ -14,6 +14,7 @@ from symderive.catalogue import spec_path, spec_paths
 from symderive.check.devices import environment, full_precision
 from symderive.check.matrix import Options, Planned, options, plan
 from symderive.check.ops import OpError, as_op
+from symderive.check.own import Own
 from symderive.check.prepare import UnusableReferenceError, prepare
 from symderive.check.results import CheckResult, Results, SpecResult, fault
 from symderive.check.subject import Subject
@@ -56,7 +57,8 @@ def check(
     ``op`` is checked in place of the emitted code: a function of the spec's inputs, an object or module with
     ``INPUTS``, ``OUTPUTS``, ``WRT``, ``forward`` and ``backward``, or ``"module:function"``. ``sizes`` replaces
     some of the spec's, ``runs`` repeats every check with other random numbers, ``max_memory`` is in bytes, ``kinds``
-    names the kinds of check to run. Raises :class:`SymderiveError` where an option, the op or the file cannot be used.
+    names the kinds of check to run. Claims are not about an ``op``: they are judged where none is given. Raises
+    :class:`SymderiveError` where an option, the op or the file cannot be used.
     """
     chosen = options(
         dtypes, devices, require_device, sizes=sizes, seed=seed, runs=max(runs, 1), quick=quick, max_memory=max_memory
@@ -69,8 +71,8 @@ def check(
 
 def check_spec(spec: Spec, chosen: Options, op: Any = None, progress: Progress | None = None) -> SpecResult:
     """The results of one spec. What makes it unusable is its ``error``; a wrong size or op is raised."""
-    planned = plan(spec, chosen)
     given = None if op is None else as_op(spec, op)
+    planned = plan(spec, chosen) if given is None else [p for p in plan(spec, chosen) if p.kind.name != "claim"]
     try:
         subject = prepare(spec, given)
     except SymderiveError as error:
@@ -81,7 +83,12 @@ def check_spec(spec: Spec, chosen: Options, op: Any = None, progress: Progress |
         rows = merged(_run_all(subject, planned, chosen, progress), chosen.runs)
     except UnusableReferenceError as error:
         return SpecResult(spec.name, spec.path, error=error_document(error))
-    return SpecResult(spec.name, spec.path, tuple(rows))
+    return SpecResult(spec.name, spec.path, tuple(rows), op=_op_name(op))
+
+
+def _op_name(op: Any) -> str:
+    """What to call an op that was given: its address, or its own name."""
+    return "" if op is None else op if isinstance(op, str) else getattr(op, "__name__", type(op).__name__)
 
 
 def _run_all(
@@ -114,7 +121,14 @@ def run_cell(subject: Subject, entry: Planned) -> list[CheckResult]:
         rows.append(cell.result(entry.kind.name, "fail", str(error)))
     except Exception as error:
         rows.append(cell.result(entry.kind.name, "fail", fault(error)))
-    return rows
+    return [_unreached(subject, row) for row in rows]
+
+
+def _unreached(subject: Subject, row: CheckResult) -> CheckResult:
+    """The row, which says so where a wrong gradient is one that autograd does not give at all."""
+    if row.status != "fail" or not isinstance(subject.op, Own) or row.target not in subject.op.missing:
+        return row
+    return replace(row, detail=f"{row.detail}; autograd gives None for it, not a gradient")
 
 
 def error_document(error: SymderiveError) -> dict[str, Any]:

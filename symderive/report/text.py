@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,8 +27,9 @@ def spec_table(spec: SpecResult, verbose: bool = False) -> str:
         place = ":".join(str(spec.error[k]) for k in ("line", "column") if spec.error.get(k))
         lines.append(f"  ERROR {spec.path}{':' if place else ''}{place}: {spec.error['message']}")
         return "\n".join(lines) + "\n"
-    for n, row in enumerate(spec.failures):
-        lines += _failure(row, n)
+    groups = [[row] for row in spec.failures] if verbose else alike(spec.failures)
+    for n, rows in enumerate(groups):
+        lines += _failure(rows, n if not verbose else 0)
     if spec.failures:
         lines += [_next(spec, spec.failures[0]), ""]
     lines += _rows(spec.checks) if verbose else _kinds(spec.checks)
@@ -35,14 +37,28 @@ def spec_table(spec: SpecResult, verbose: bool = False) -> str:
     return "\n".join([*lines, _verdict(spec)]) + "\n"
 
 
-def _failure(row: CheckResult, number: int) -> list[str]:
-    """A failed row: where it stands on one line, what is wrong below."""
+def alike(rows: Iterable[CheckResult]) -> list[list[CheckResult]]:
+    """Failures that are one to whoever reads them: of one check and tensor, or that say the same but for numbers."""
+    found: dict[tuple[Any, ...], list[CheckResult]] = {}
+    for row in rows:
+        words = re.sub(r"\d+", "#", row.detail)
+        key = ("", words) if row.max_abs_error is None else (row.check, row.target)
+        found.setdefault((row.line, row.side, row.text, *key), []).append(row)
+    return list(found.values())
+
+
+def _failure(rows: Sequence[CheckResult], number: int) -> list[str]:
+    """Failed rows that are alike: where the first stands and how many more there are on a line, below what is wrong."""
     if number >= MOST:
-        return ["  ... and more: --json has them all"] if number == MOST else []
+        return ["  ... and more: --verbose shows them all"] if number == MOST else []
+    row = rows[0]
     measured = "" if row.max_abs_error is None else f"  error {row.max_abs_error:.2g}, allowed {row.bound or 0:.2g}"
     if row.check == "claim":
         return [f"  FAIL  claim, line {row.line}: {row.text}", *_indented(_verdict_words(row)), *_counterexample(row)]
-    return [f"  FAIL  {row.check} of {row.target}{_where(row)}{measured}", *_indented(row.detail)]
+    checks = dict.fromkeys(r.check for r in rows)
+    name = ", ".join(checks) if len(checks) > 1 or row.target in checks else f"{row.check} of {row.target}"
+    more = f"  and {len(rows) - 1} more like it" if len(rows) > 1 else ""
+    return [f"  FAIL  {name}{_where(row)}{measured}{more}", *_indented(row.detail)]
 
 
 def _indented(text: str) -> list[str]:
@@ -97,8 +113,12 @@ def sizes_text(row: CheckResult) -> str:
 def _next(spec: SpecResult, row: CheckResult) -> str:
     """What to do about the first failure."""
     what = AT_KINKS if AT_KINKS_MARK in row.detail else NEXT.get(row.check, "")
-    wrt = f" --wrt {row.target.removeprefix('d')}" if row.target.startswith("d") else ""
-    words = what.format(path=spec.path or spec.spec, target=row.target, wrt=wrt)
+    gradient = row.max_abs_error is not None and row.target.startswith("d")
+    if spec.op and what != AT_KINKS:
+        what = OWN.get(row.check) or (OWN_GRADIENT if gradient else OWN_OUTPUT)
+        what = OWN_FAILED if row.max_abs_error is None and row.check != "layout" else what
+    wrt = f" --wrt {row.target.removeprefix('d')}" if gradient else ""
+    words = what.format(path=spec.path or spec.spec, target=row.target, wrt=wrt, op=spec.op)
     return f"  next: {words}" if words else ""
 
 
@@ -117,6 +137,16 @@ NEXT = {
     "claim": "correct the line, or the forward that it is about",
 }
 """What to do next when a check of that kind fails."""
+
+
+OWN = {
+    "stability": "{op} computes inf or NaN, or loses every digit, where the true value is plain: rewrite that line",
+    "layout": "{op} depends on how its inputs lie in memory: no view, stride or size may be taken for granted",
+}
+OWN_OUTPUT = "the forward of {op} is not that of {path}: compare the lines of {target}"
+OWN_GRADIENT = "{target} of {op} is not the gradient; 'symderive derive {path}{wrt}' prints the right one"
+OWN_FAILED = "mend {op} there first, or name with --dtype and --device what it is made for"
+"""What to do next where someone's own implementation was checked."""
 
 
 def _kinds(rows: Sequence[CheckResult]) -> list[str]:

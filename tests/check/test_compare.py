@@ -56,6 +56,8 @@ def test_shapes_must_agree():
 
 def test_plain_patterns_are_named():
     assert "each is 1.001 times" in compare(1.001 * T, T, 1e-9).detail
+    assert compare(0 * T, T, 1e-9).detail.endswith("(each is 0)")
+    assert "rounding of float32" in compare(np.float32(T / 3).astype(float), T / 3, 1e-15).detail
     assert "each is -1 times" in compare(-T, T, 1e-9).detail
     assert "transpose" in compare(T.T, T, 1e-9).detail
 

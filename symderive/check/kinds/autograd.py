@@ -69,6 +69,10 @@ def _overflow(cell: Cell, case: Case, got: Run) -> str:
     return f"the forward overflows {cell.dtype} at these sizes ({', '.join(lost)}); {after}"
 
 
+MIXED = ("same device", "expected device", "at least two devices")
+"""What PyTorch says where a tensor lies on another device than its inputs."""
+
+
 def _on_meta(subject: Subject, cell: Cell, case: Case) -> Iterator[CheckResult]:
     """Shapes, dtypes and devices. Someone's own kernel need not run there, but must not mix devices.
 
@@ -80,8 +84,11 @@ def _on_meta(subject: Subject, cell: Cell, case: Case) -> Iterator[CheckResult]:
             got = run(subject.op, inputs, upstreams)
     except OpError as error:
         text = str(error)
-        mixed = ("meta" in text and "device" in text) or (subject.emitted and "item()" not in text)
-        yield cell.result("gradients", "fail" if mixed else "skip", text)
+        mixed = any(words in text for words in MIXED)
+        if mixed and not subject.emitted:
+            text += "; a tensor made without device= fails on a GPU, too"
+        failed = mixed or (subject.emitted and "item()" not in text)
+        yield cell.result("gradients", "fail" if failed else "skip", text)
         return
     tensors = subject.spec.shapes
     shapes = {n: shape_of(tensors[n[1:] if n in got.gradients else n], cell.sizes) for n in got.targets}
