@@ -44,3 +44,20 @@ def check_gradient_names(names: Namespace, tensors: Iterable[str], places: Mappi
                 role, span = names.roles[taken]
                 message = f"{a(role)} cannot be called '{taken}': that is the gradient of '{tensor}'"
                 raise names.error(message, span, f"rename '{taken}' or '{tensor}'")
+
+
+def check_accumulated_names(
+    names: Namespace,
+    equations: Iterable[Equation],
+    outputs: Iterable[str],
+    wrt: Iterable[str],
+    places: Mapping[str, Span],
+) -> None:
+    """Raise where what accumulates for an output that others use, ``d<output>_total``, is another tensor's gradient."""
+    tensors = differentiated(equations, outputs, wrt)
+    read = set[str]().union(*(_mentioned(e.right) for e in equations))
+    for output in read.intersection(outputs):
+        for other in (f"{output}_total", f"{output}_upstream"):
+            if other in tensors:
+                message = f"the gradient of '{other}' would be called 'd{other}', a gradient of '{output}'"
+                raise names.error(message, places[other], f"rename '{other}' or '{output}'")

@@ -17,7 +17,7 @@ from symderive.spec.calls import Calls, read_callable
 from symderive.spec.claims import parse_lines
 from symderive.spec.equations import EquationReader
 from symderive.spec.fields import block, prose, scalar, several
-from symderive.spec.gradients import check_gradient_names, differentiated
+from symderive.spec.gradients import check_accumulated_names, check_gradient_names, differentiated
 from symderive.spec.inputs import read_inputs
 from symderive.spec.model import BadLine, Equation, Input, Spec
 from symderive.spec.names import FUNCTION_NAMES, Namespace, name_fault
@@ -113,6 +113,7 @@ class _Resolver:
         outputs = self.outputs(resolved)
         wrt = self.wrt(inputs)
         check_gradient_names(self.names, differentiated(resolved, outputs, wrt), self.tensor_places())
+        check_accumulated_names(self.names, resolved, outputs, wrt, self.tensor_places())
         cases = read_cases(self.document, self.fields.get("cases"), sizes)
         extents = _Extents(inputs, resolved, indices)
         self.solvable(extents, places)

@@ -502,6 +502,13 @@ FILES = {
         "a constant cannot be called 'dx': that is the gradient of 'x'",
         "rename 'dx' or 'x'",
     ),
+    "tensor whose gradient is named like what accumulates": (
+        "name: t\ninputs: {x: [3], y_total: [3]}\noutput: [y, z]\n"
+        "forward: |\n  y[n] = exp(x[n])\n  z[n] = y[n] * y_total[n]\n",
+        (2, 18),
+        "the gradient of 'y_total' would be called 'dy_total', a gradient of 'y'",
+        "rename 'y_total' or 'y'",
+    ),
     "constant that is no number": (
         "name: t\nconstants: {c: big}\ninputs: {x: [3]}\nforward: L = 1\n",
         (2, 16),
