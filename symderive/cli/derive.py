@@ -48,7 +48,7 @@ def command(
     """
     from symderive import api
 
-    derivation = api.derive(api.load(spec), wrt=wrt or None, order=order, inline=inline)
+    derivation = api.derive(options.read(spec), wrt=wrt or None, order=order, inline=inline)
     if form != "text":
         options.deliver(api.FORMATS[form](derivation), out)
         return 0

@@ -84,9 +84,7 @@ def command(spec: str, kind: str, namespace: str, out: Path | None) -> int:
     INPUTS, OUTPUTS and WRT. As autograd or custom_op it has a function named after the spec, and verifies itself when
     it is run.
     """
-    from symderive import api
-
     if not re.fullmatch(r"[A-Za-z_]\w*", namespace):
         raise SpecError(f"--namespace {namespace!r} is not an identifier")
-    options.deliver(KINDS[kind](api.load(spec), namespace), out)
+    options.deliver(KINDS[kind](options.read(spec), namespace), out)
     return 0

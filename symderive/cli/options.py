@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from symderive.api import Spec
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -19,6 +22,18 @@ def out(default: str) -> Decorator:
         metavar="PATH",
         help=f"Write to this file, whole or not at all. Default: {default}.",
     )
+
+
+def read(spec: str) -> Spec:
+    """The spec in a file or of the catalogue. What it declares and never reads is told on standard error."""
+    from symderive import api
+    from symderive.spec.unused import unused
+
+    found = api.load(spec)
+    for note in unused(found):
+        place = f"{found.path}:{note.location.span.line}" if note.location else found.path
+        click.echo(f"note: {place}: {note.message}", err=True)
+    return found
 
 
 def deliver(text: str, path: Path | None) -> None:

@@ -44,6 +44,38 @@ def test_claims_are_judged_together_and_in_order(run, folder):
     assert "line 3: dx = x * dy" in result.stdout
 
 
+def test_a_claim_and_an_op_are_not_checked_together_nor_is_an_empty_claim(run, folder):
+    for arguments in (("--claim", "dx = dy", "--op", "kernels:relu"), ("--claim", " ")):
+        result = run("check", "good.yaml", *arguments)
+        assert result.returncode == 2
+        assert "--claim" in result.stderr
+        assert not result.stdout
+
+
+UNUSED = """name: unused
+sizes: {N: 4, K: 3, Z: 5}
+constants: {c: 2, eps: 1e-5}
+inputs: {x: [N], w: [K], t: {shape: [N], index: K}}
+forward: |
+  y[i] = x[i]**2 + eps
+"""
+
+
+@pytest.mark.parametrize("command", [("derive", "--no-check"), ("emit",), ("check", "--quick", "--device", "cpu")])
+def test_what_is_never_read_is_told_and_nothing_else_changes(command, run, folder):
+    (folder / "unused.yaml").write_text(UNUSED)
+    result = run(command[0], "unused.yaml", *command[1:])
+    assert result.returncode == 0
+    notes = [line for line in result.stderr.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: unused.yaml:4: no equation reads the input 'w': its gradient is 0",
+        "note: unused.yaml:4: no equation reads the input 't'",
+        "note: unused.yaml: nothing reads the constant 'c'",
+        "note: unused.yaml: nothing reads the size 'Z'",
+    ]
+    assert "note: " not in run(command[0], "good.yaml", *command[1:]).stderr
+
+
 def test_a_folder_is_all_of_its_specs(run, folder):
     result = run("check", ".", "--quick", "--json", "-")
     assert result.returncode == 2
