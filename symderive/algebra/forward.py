@@ -7,7 +7,7 @@ from dataclasses import replace
 from sympy import Expr, Pow, log
 from sympy.functions.elementary.exponential import exp as Exp
 
-from symderive.algebra.nodes import Access, Apply, LogSumExp, Pad, Sum
+from symderive.algebra.nodes import Access, Apply, LogSumExp, Pad, Stop, Sum
 from symderive.algebra.program import Equation, Program
 from symderive.algebra.simplify import stable_form
 from symderive.algebra.terms import tensors, terms, transform_opened
@@ -22,7 +22,8 @@ def stable_program(program: Program) -> Program:
         inlined, used = _inline_exponentials(plain, done)
         if used:
             candidate = stable_form(inlined)
-            if _hazards(candidate) < _hazards(plain, *(done[t].right for t in used)):
+            before = _hazards(plain, *(done[t].right for t in used)) + _powers_of_exponentials(plain, done)
+            if _hazards(candidate) < before:
                 plain = candidate
         done[equation.tensor] = replace(equation, right=plain)
     return replace(program, equations=tuple(done.values()))
@@ -62,6 +63,13 @@ def _hazards(*expressions: Expr) -> int:
     bare = {n for n in found if isinstance(n, Exp) and not _is_normalised(n)}
     powers = {n for n in found if not isinstance(n, Exp) and n.is_Pow and n.exp.is_number and n.exp < 0}
     return len(logs) + len(bare) + sum(bool(p.base.atoms(Sum, Exp)) for p in powers)
+
+
+def _powers_of_exponentials(expression: Expr, done: dict[str, Equation]) -> int:
+    """Powers of tensors that are an exponential, which may overflow where the power does not."""
+    powers = [n for n in expression.atoms(Pow) if not n.exp.is_Integer]
+    bases = [n.base.args[0] if isinstance(n.base, Stop) else n.base for n in powers]
+    return sum(isinstance(b, Access) and b.tensor in done and isinstance(done[b.tensor].right, Exp) for b in bases)
 
 
 def _is_normalised(exponential: Exp) -> bool:

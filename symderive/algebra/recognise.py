@@ -36,7 +36,7 @@ from symderive.algebra.program import Equation, Program
 from symderive.algebra.rules import SUMS
 from symderive.algebra.rules.sums import is_finite
 from symderive.algebra.systems import systems
-from symderive.algebra.terms import Pass, factors, is_rounded_once, powers, product, tensors, terms, transform
+from symderive.algebra.terms import Pass, depends, factors, is_rounded_once, powers, product, tensors, terms, transform
 from symderive.record import record
 
 Binding = dict[Index, Expr]
@@ -132,7 +132,7 @@ class Knowledge:
         self.passes = {
             "recognise": Pass(self.named),
             "masked": Pass(self.masked),
-            "known_sum": Pass(self.known_sum),
+            "known_sum": Pass(self.known_sum, self.vanishing_sum),
             "mask": Pass(self.drop_mask),
         }
         self._masked: list[tuple[frozenset[Index], Expr, Expr, Expr]] = []
@@ -293,6 +293,27 @@ class Knowledge:
             dict(zip(outer, [i for n, i in enumerate(access.indices) if n != places[0]], strict=True))
         )
 
+    def vanishing_sum(self, expression: Expr) -> Expr:
+        """``sum_{i,n} a_i (x_{in} - mean_n x_i) = 0``: a sum of which one factor sums to 0 along an index of its own.
+
+        Where there is but one index, linearity shows it step by step.
+        """
+        if not isinstance(expression, Sum) or len(expression.bound) < 2:
+            return expression
+        body, bound = expression.open()
+        for index in bound:
+            own = [f for f in factors(body) if depends(f, [index])]
+            if len(own) == 1 and own[0].is_Add and self._total(own[0], index) is S.Zero:
+                return S.Zero
+        return expression
+
+    def _total(self, summand: Expr, index: Index) -> Expr:
+        """The sum over an index, known sums in it written as what they are."""
+        value = Sum.over(summand, [index])
+        for rule in (*SUMS, self._known_total, self.known_sum):
+            value = transform(value, rule)
+        return value
+
     def _sum_along(self, tensor: str, axis: int, extent: Expr) -> Expr | None:
         key = (tensor, axis)
         if key not in self._sums:
@@ -307,10 +328,9 @@ class Knowledge:
         equation = self.equations.get(tensor)
         if equation is None or equation.indices[axis].extent != extent:
             return None
-        value = Sum.over(_stopped(equation.right), [equation.indices[axis]])
-        for _ in range(2):
-            for rule in (*SUMS, self._known_total, self.known_sum):
-                value = transform(value, rule)
+        value = self._total(_stopped(equation.right), equation.indices[axis])
+        for rule in (*SUMS, self._known_total, self.known_sum):
+            value = transform(value, rule)
         return value if not value.atoms(Binder) and not value.atoms(Access) else None
 
     def _known_total(self, expression: Expr) -> Expr:

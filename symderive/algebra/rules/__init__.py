@@ -31,6 +31,7 @@ from symderive.algebra.rules.exponentials import (
     log_of_sum_of_exponentials,
     logistic,
     one_exponential,
+    power_of_stopped,
     quotient_of_exponentials,
     shift_of_exponents,
 )
@@ -61,6 +62,7 @@ STABLE: tuple[Rule, ...] = (
     quotient_of_exponentials,
     shift_of_exponents,
     absorb_normaliser,
+    power_of_stopped,
     one_exponential,
     exponential_of_softplus,
     logistic,

@@ -6,7 +6,7 @@ from sympy import Add, Expr, Mul, Pow, S, log
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
-from symderive.algebra.nodes import Access, Index, LogSumExp, Sum, Where
+from symderive.algebra.nodes import Access, Index, LogSumExp, Stop, Sum, Where, free_indices
 from symderive.algebra.terms import depends, factors, powers, product, terms
 
 
@@ -110,14 +110,29 @@ def quotient_of_exponentials(expression: Expr) -> Expr:
 
 
 def one_exponential(expression: Expr) -> Expr:
-    """``exp(a) exp(f - logsumexp f) = exp(a + f - logsumexp f)``: a normaliser joins what it normalises."""
+    """``exp(a) exp(b) = exp(a + b)``, finite where one of them overflows and the other underflows.
+
+    A normaliser joins what it normalises; others, where one has every index of all, so that nothing is computed of more
+    entries.
+    """
     if not expression.is_Mul:
         return expression
     exponentials = [f for f in expression.args if isinstance(f, Exp)]
-    if len(exponentials) < 2 or not any(_normalises(e) for e in exponentials):
+    if len(exponentials) < 2:
+        return expression
+    indices = [free_indices(e) for e in exponentials]
+    if not any(_normalises(e) for e in exponentials) and set().union(*indices) not in indices:
         return expression
     rest = [f for f in expression.args if f not in exponentials]
     return Mul(*rest, Exp(Add(*(e.args[0] for e in exponentials))))
+
+
+def power_of_stopped(expression: Expr) -> Expr:
+    """``stop(exp(a))**b = exp(b stop(a))``, which is finite where ``exp(a)`` overflows."""
+    if not isinstance(expression, Pow) or not isinstance(expression.base, Stop):
+        return expression
+    (stopped,) = expression.base.args
+    return Exp(expression.exp * Stop(stopped.args[0])) if isinstance(stopped, Exp) else expression
 
 
 def _normalises(exponential: Expr) -> bool:
