@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symderive.claims.judge import check_claims, judge, judge_text
+from symderive.claims.judge import check_claims, check_text, judge, judge_text
 from symderive.claims.result import ClaimResult, Diagnosis
 
-__all__ = ["ClaimResult", "Diagnosis", "check_claims", "judge", "judge_text"]
+__all__ = ["ClaimResult", "Diagnosis", "check_claims", "check_text", "judge", "judge_text"]

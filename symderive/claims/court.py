@@ -16,6 +16,7 @@ from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point, Points
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
 from symderive.claims.trial import Trial
+from symderive.claims.unknown import unknown_function
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.folding import fold
@@ -117,13 +118,14 @@ class Court:
             diagnosis = Diagnosis("unknown", sentence(unused_helper(self.spec, line)))
             yield ClaimResult(line.number, line.text, line.name, "invalid", diagnosis)
             return
-        if fault := _numberless(line.statement.sides[0]):
+        bench = self.bench(self.points.main[0])
+        if fault := _numberless(line.statement.sides[0]) or unknown_function(bench, line.statement.sides[0]):
             self.broken[line.name] = line.number
             yield ClaimResult(line.number, line.text, line.name, "invalid", Diagnosis("unknown", sentence(fault)))
             return
         try:
             self.needs(line.statement.sides[0])
-            self.bench(self.points.main[0]).define(line)
+            bench.define(line)
         except (NotJudged, *FAULTS) as reason:
             self.broken[line.name] = line.number
             yield ClaimResult(line.number, line.text, line.name, None, detail=sentence(str(reason)))
@@ -138,6 +140,22 @@ class Court:
         for count, side in enumerate(line.statement.sides[1:], 2):
             yield self.side(line, side, count)
 
+    def adopt(self, statements: Sequence[syntax.Statement], source: str) -> None:
+        """Define helpers that stand elsewhere, as far as the lines need them and define none of that name."""
+        lines = [x for x in read_lines(self.spec, statements, source) if isinstance(x, Line) and x.role == "helper"]
+        own = [x for x in self.lines if isinstance(x, Line)]
+        needed = set().union(*(x.mentions() for x in own)) if own else set()
+        for line in reversed(lines):
+            if line.name in needed:
+                needed |= line.mentions()
+        for line in lines:
+            if line.name in needed and line.name not in {x.name for x in own}:
+                try:
+                    self.bench(self.points.main[0]).define(line)
+                except (ClaimError, NotJudged, *FAULTS):
+                    continue  # the line that needs it says that there is none
+                self.helpers.append(line)
+
     def claim(self, line: Line) -> Iterator[ClaimResult]:
         """Judge every side of a claim."""
         chain = len(line.statement.sides) > 1
@@ -151,6 +169,10 @@ class Court:
             self.needs(node)
             if fault := _numberless(node):
                 return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", sentence(fault)))
+            if fault := unknown_function(self.bench(self.points.main[0]), node):
+                formula = Trial(self, line, node).formula()
+                unknown = Diagnosis("unknown", sentence(fault), correction=formula)
+                return replace(result, verdict="invalid", diagnosis=unknown)
             if repeated := self.circular(line, node):
                 return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", sentence(repeated)))
             verdict, diagnosis, detail = Trial(self, line, node).verdict()

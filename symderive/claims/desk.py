@@ -36,6 +36,9 @@ EXACTLY = 3000, 25
 SAME = 1e-13
 """How near floats are that differ by rounding only."""
 
+FAR_OFF = 1e-2
+"""How far floats are off that do not just miss each other."""
+
 FORWARD = 50
 """What it takes to compute an equation of another forward, and to differentiate it."""
 
@@ -82,6 +85,11 @@ class Desk:
     def spend_forward(self) -> None:
         """Note that another forward is computed and differentiated at both points."""
         self.spent += FORWARD * len(self.spec.equations)
+
+    @property
+    def misshapen(self) -> bool:
+        """Whether the claim has no value of the right shape."""
+        return self.outcome.error is not None and self.outcome.error.reason == "shape"
 
     @cached_property
     def stated(self) -> syntax.Statement | None:
@@ -210,11 +218,26 @@ class Desk:
                     return False
             if line is self.line and self.is_apart and self._says_the_same(node):
                 return False
-            self.spent += EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(self.points[0].sizes)
+            if not all(self._near(b, line, node) for b in self.elsewhere):
+                return False
             trial = type(self.trial)(self.court, line, node)
+            doubtful = next((p for p in self.court.points.scouts if self._far_off(trial, p)), self.points[0])
+            if not trial.at(doubtful).holds:
+                return False
+            self.spent += EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(self.points[0].sizes)
             return trial.at(self.points[0]).holds and trial.is_right()
         except (ClaimError, NotJudged, *FAULTS):
             return False
+
+    def _near(self, bench: Bench, line: Line, node: syntax.Node) -> bool:
+        """Whether floats agree at a point: cheaper than exact numbers, which need not be asked where they do not."""
+        self.spend(node)
+        return bench.agrees(line, node)
+
+    def _far_off(self, trial: Trial, point: Point) -> bool:
+        """Whether floats say that a changed side fails; far out they cancel, so that exact numbers must be asked."""
+        self.spend(trial.node)
+        return not self.court.bench(point, FLOAT).agrees(trial.line, trial.node, FAR_OFF)
 
     @cached_property
     def is_apart(self) -> bool:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from symderive.claims import diagonals, edits, expansion, fit, forwards, mistakes, paths, residual, values
+from symderive.claims import (
+    diagonals,
+    edits,
+    edits_conditions,
+    expansion,
+    fit,
+    forwards,
+    mistakes,
+    paths,
+    residual,
+    values,
+)
 from symderive.claims.conditions import ones
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
@@ -38,6 +49,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     diagonals.without_cross_terms,
     values.summed,
     diagonals.without_deltas,
+    edits_conditions.missing_class,
     values.summed_out,
     values.other_gradient,
     forwards.flipped_argument,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TypeGuard
 
 import numpy as np
 
-from symderive.claims.bench import free_names
+from symderive.claims.bench import free_names, map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.lines import names_in
 from symderive.claims.trees import (
@@ -21,6 +22,8 @@ from symderive.claims.trees import (
     number,
     places,
     product_of,
+    rename,
+    substitute,
     tensor_of,
 )
 from symderive.claims.world import gradient_names, sole_scalar
@@ -208,6 +211,17 @@ def derivative(node: syntax.Node) -> syntax.Node | None:
             return syntax.Binary("-", number(1), syntax.Binary("**", node, number(2)))
         case syntax.Call(function="sigmoid"):
             return syntax.Binary("*", node, syntax.Binary("-", number(1), node))
+        case syntax.Call(function="relu" | "leaky_relu" as name, arguments=(argument, *slope)):
+            above = syntax.Compare((">",), (argument, number(0)))
+            below = slope[0] if slope else number(Fraction(1, 100) if name == "leaky_relu" else 0)
+            return syntax.Call("where", (above, number(1), below))
+        case syntax.Call(function="max", arguments=(argument, other)) if number(0) in (argument, other):
+            part = other if argument == number(0) else argument
+            return syntax.Call("where", (syntax.Compare((">",), (part, number(0))), number(1), number(0)))
+        case syntax.Call(function="sqrt"):
+            return syntax.Binary("/", number(1), syntax.Binary("*", number(2), node))
+        case syntax.Call(function=name, arguments=(argument, *_)) if len(DERIVATIVES.get(name, ())) == 1:
+            return replace(node, function=DERIVATIVES[name][0])
     return None
 
 
@@ -312,3 +326,69 @@ def class_ids(desk: Desk, scope: Sequence[str]) -> Iterator[syntax.Node]:
             for chosen in itertools.permutations(scope, len(tensor.shape)):
                 labels = tuple(map(syntax.Name, chosen))
                 yield syntax.Access(tensor.name, labels) if labels else syntax.Name(tensor.name)
+
+
+def in_scope(desk: Desk, part: syntax.Node, scope: Sequence[str], root: syntax.Node) -> Iterator[syntax.Node]:
+    """A part of the forward with its free indices among those at hand, and its bound ones out of their way."""
+    taken = {*free_names(desk.line.indices or ()), *bound_in(root), *scope}
+    spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in desk.benches[0].tensors)
+    part = rename(part, {i: next(spare, i) for i in sorted(bound_in(part)) if i in taken})
+    loose = [i for i in index_names(desk, part) if i not in bound_in(part) and i != syntax.BATCH]
+    at_hand = [i for i in dict.fromkeys(scope) if i != syntax.BATCH]
+    for chosen in itertools.permutations(at_hand, len(loose)):
+        yield substitute(part, {i: syntax.Name(c) for i, c in zip(loose, chosen, strict=True)})
+
+
+def as_array(part: syntax.Node, indices: Sequence[str] | None = None) -> syntax.Node | None:
+    """A part of the forward that takes entries one by one, in array form; None where it does not.
+
+    All its tensors have the same indices, these if they are given, or none at all.
+    """
+    part = map_nodes(part, _total)
+    if any(isinstance(n, syntax.Binder | syntax.Batch) for n in part.walk()):
+        return None
+    accesses = [n for n in part.walk() if isinstance(n, syntax.Access) and n.indices]
+    labels = {n.indices for n in accesses}
+    inside = [i for n in accesses for i in n.indices]
+    if len(labels) > 1 or not all(isinstance(i, syntax.Name) for i in inside):
+        return None
+    own = [i.id for i in next(iter(labels), ()) if isinstance(i, syntax.Name)]
+    names = [n.id for n in part.walk() if isinstance(n, syntax.Name)]
+    if any(names.count(i) > len(accesses) for i in own) or (indices is not None and own and own != list(indices)):
+        return None
+    if len(set(own)) < len(own):
+        return None
+
+    def change(node: syntax.Node) -> syntax.Node:
+        return syntax.Name(node.tensor) if isinstance(node, syntax.Access) else node
+
+    return map_nodes(part, change)
+
+
+def _total(node: syntax.Node) -> syntax.Node:
+    """A sum or a mean over all indices of what it sums, in array form."""
+    if not isinstance(node, syntax.Binder) or node.op not in ("sum", "mean") or node.condition is not None:
+        return node
+    labels = [n.indices for n in node.body.walk() if isinstance(n, syntax.Access)]
+    if not labels or any(set(i) != {syntax.Name(b) for b in node.indices} for i in labels):
+        return node
+    body = as_array(node.body)
+    return node if body is None else syntax.Method(body, node.op, (), ())
+
+
+def definitions(desk: Desk, node: syntax.Node) -> Iterator[tuple[model.Equation, syntax.Node]]:
+    """The equation of a tensor of the forward, and its right side in the indices of an access, if it can be written."""
+    for equation in desk.spec.equations:
+        if equation.tensor != tensor_of(node):
+            continue
+        if isinstance(node, syntax.Access) and len(node.indices) == len(equation.indices):
+            used = {n.id for i in node.indices for n in i.walk() if isinstance(n, syntax.Name)}
+            if not used & bound_in(equation.right):
+                yield equation, substitute(equation.right, dict(zip(equation.indices, node.indices, strict=True)))
+        elif isinstance(node, syntax.Name) and (whole := as_array(equation.right, equation.indices)) is not None:
+            yield equation, whole
+
+
+def free_in(part: syntax.Node, whole: syntax.Node) -> bool:
+    """Whether a part of an expression uses indices that are bound outside of it."""
+    return bool(names_in(part) & (bound_in(whole) - bound_in(part)))

@@ -5,10 +5,20 @@ from __future__ import annotations
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Family
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
-from symderive.claims.edits_functions import arguments, functions, recomputed, underived, wrapped, wrapped_as_others
+from symderive.claims.edits_conditions import conditions
+from symderive.claims.edits_functions import (
+    arguments,
+    functions,
+    recomputed,
+    underived,
+    unfolded,
+    wrapped,
+    wrapped_as_others,
+)
 from symderive.claims.edits_operands import (
     accesses,
     comparisons,
+    exchanged,
     hot,
     indices,
     operands,
@@ -16,6 +26,7 @@ from symderive.claims.edits_operands import (
     rebound,
     shifted,
 )
+from symderive.claims.edits_products import matrix_products
 from symderive.claims.edits_terms import (
     brackets,
     complements,
@@ -29,6 +40,7 @@ from symderive.claims.edits_terms import (
     signs,
     terms_added,
     terms_dropped,
+    totals,
     upstreams,
 )
 from symderive.spec import syntax
@@ -51,9 +63,9 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 
 FAMILIES: tuple[Family, ...] = (
-    dims, transposes, means, rebound, indices, positions, sums_dropped, sums_added, axes_added, terms_dropped, operands,
-    complements, hot, shifted, recomputed, functions, signs, factors_dropped, wrapped, powers, comparisons, underived,
-    brackets, upstreams, numbers, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
-    wrapped_as_others, arguments, accesses,
+    dims, transposes, matrix_products, means, rebound, indices, positions, sums_dropped, sums_added, axes_added,
+    terms_dropped, operands, exchanged, complements, comparisons, conditions, hot, shifted, recomputed, functions,
+    signs, factors_dropped, wrapped, powers, underived, brackets, unfolded, upstreams, numbers, totals, factors_added,
+    derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

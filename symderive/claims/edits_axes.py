@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from symderive.claims.bench import free_names
+from symderive.claims.bench import free_names, map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     REDUCING,
@@ -140,6 +140,7 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 new = method(inner.value, inner.name, axis(other), keepdim=keep)
                 words = f"{desk.text(inner)} runs over all axes, and should be {desk.text(new)}."
                 yield Edit("wrong_index", put(node, place, new), words)
+    yield from _dims_together(desk, node)
     toggled = node
     count = 0
     for place, inner in at(node, syntax.Method):
@@ -156,6 +157,25 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         count += 1
     if count > 1:
         yield Edit("shape", toggled, "The reductions need keepdim=True, or must not have it.")
+
+
+def _dims_together(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another axis in each of several reductions over the same one."""
+    found = [n for _, n in at(node, syntax.Method) if isinstance(n, syntax.Method)]
+    over = [n.arguments[0] for n in found if n.name in REDUCING and n.arguments]
+    for old in (a for a in dict.fromkeys(over) if over.count(a) > 1):
+        for other in (0, 1, 2, -1, -2):
+            words = f"The reductions run over axis {desk.text(old)}, and should run over axis {other}."
+            yield Edit("wrong_index", map_nodes(node, _moved(old, axis(other))), words)
+
+
+def _moved(old: syntax.Node, new: syntax.Node) -> Callable[[syntax.Node], syntax.Node]:
+    def change(node: syntax.Node) -> syntax.Node:
+        if isinstance(node, syntax.Method) and node.name in REDUCING and node.arguments[:1] == (old,):
+            return replace(node, arguments=(new, *node.arguments[1:]))
+        return node
+
+    return change
 
 
 def axes_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -13,20 +13,18 @@ from symderive.claims.edit_tools import (
     Edit,
     at,
     called,
+    definitions,
     derivative,
     forward_functions,
-    index_names,
+    free_in,
+    in_scope,
     is_position,
 )
 from symderive.claims.trees import (
-    Place,
     binders_above,
-    bound_in,
     number,
     places,
     put,
-    rename,
-    substitute,
     tensor_of,
 )  # fmt: skip
 from symderive.spec import model, syntax
@@ -62,11 +60,27 @@ def _calls(desk: Desk) -> Iterator[syntax.Call]:
 
 
 def underived(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A function where its derivative is meant: ``x**2`` for ``2 * x``, ``log(x)`` for ``1 / x``."""
+    """A function, or a name of one, where its derivative is meant: ``x**2`` for ``2 * x``, ``log(x)`` for ``1 / x``."""
     for place, inner in places(node):
-        if not is_position(node, place) and (new := derivative(inner)) is not None:
-            words = f"{desk.text(inner)} should be its derivative, {desk.text(new)}."
-            yield Edit("factor", put(node, place, new), words)
+        if is_position(node, place):
+            continue
+        for whole in (inner, *(part for _, part in definitions(desk, inner))):
+            if (new := derivative(whole)) is not None:
+                words = f"{desk.text(inner)} should be its derivative, {desk.text(new)}."
+                yield Edit("factor", put(node, place, new), words)
+
+
+def unfolded(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A tensor where a part of its definition is meant: ``s`` for the ``x - b`` in ``s = t * (x - b)``."""
+    for place, inner in places(node):
+        if is_position(node, place):
+            continue
+        for equation, whole in definitions(desk, inner):
+            right = desk.text(equation.right)
+            for _, part in list(places(whole))[1:]:
+                if isinstance(part, syntax.Binary | syntax.Call | syntax.Binder) and not free_in(part, whole):
+                    words = f"{desk.text(inner)} should be {desk.text(part)}: {equation.tensor} is {right}."
+                    yield Edit("wrong_operand", put(node, place, part), words)
 
 
 def recomputed(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -101,33 +115,19 @@ def _named(desk: Desk, equation: model.Equation, scope: Sequence[str]) -> Iterat
 
 def arguments(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """The argument of a function as the forward has it, or another function of the same argument."""
+    if desk.line.indices is None:
+        return
     forward = list(_calls(desk))
-    taken = set(free_names(desk.line.indices or ())) | bound_in(node)
+    free = free_names(desk.line.indices)
     for place, inner in at(node, syntax.Call):
         assert isinstance(inner, syntax.Call)
         if inner.function not in FUNCTIONS:
             continue
         for other in forward:
-            for argument in _fitted(desk, other.arguments[0], taken, node, place):
+            for argument in in_scope(desk, other.arguments[0], [*free, *binders_above(node, place)], node):
                 new = replace(inner, arguments=(argument, *inner.arguments[1:]))
                 words = f"The argument of {desk.text(inner)} should be {desk.text(argument)}."
                 yield Edit("wrong_operand", put(node, place, new), words)
-
-
-def _fitted(
-    desk: Desk, argument: syntax.Node, taken: set[str], root: syntax.Node, place: Place
-) -> Iterator[syntax.Node]:
-    """A part of the forward with its bound indices out of the way and its free ones among those at hand."""
-
-    if desk.line.indices is None:
-        return
-    spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in desk.benches[0].tensors)
-    names = {i: next(spare, i) for i in sorted(bound_in(argument)) if i in taken}
-    argument = rename(argument, names)
-    loose = [i for i in index_names(desk, argument) if i not in bound_in(argument) and i != syntax.BATCH]
-    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
-    for chosen in itertools.permutations(scope, len(loose)):
-        yield substitute(argument, {i: syntax.Name(c) for i, c in zip(loose, chosen, strict=True)})
 
 
 _SWAPS = {

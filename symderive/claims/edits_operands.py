@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from symderive.claims.bench import free_names
+from symderive.claims.bench import free_names, map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     Edit,
@@ -49,6 +50,33 @@ def operands(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 for place in spots:
                     new = put(node, place, with_tensor(get(node, place), other))
                     yield Edit("wrong_operand", new, f"One {name} should be {other}.")
+
+
+def exchanged(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Two tensors that stand in each other's place; the states of a sequence, all one step too far."""
+    bench = desk.benches[0]
+    used = list(dict.fromkeys(tensor_of(n) for n in node.walk() if tensor_of(n) in bench.tensors))
+    for a, b in itertools.combinations(used, 2):
+        if b in alike(desk, a):
+            kind = "transpose" if desk.misshapen else "wrong_operand"
+            yield Edit(kind, _renamed(node, {a: b, b: a}), f"{a} and {b} are exchanged.")
+    steps = [(m[1], int(m[2]), name) for name in used if (m := re.fullmatch(r"(.*?)(\d+)", name))]
+    for stem in dict.fromkeys(s for s, _, _ in steps):
+        for by in (-1, 1):
+            names = {name: f"{stem}{n + by}" for s, n, name in steps if s == stem}
+            if len(names) > 1 and all(n in bench.tensors for n in names.values()):
+                words = " and ".join(f"{old} should be {new}" for old, new in names.items())
+                yield Edit("wrong_operand", _renamed(node, names), f"One step too {_FAR[by]}: {words}.")
+
+
+_FAR = {-1: "late", 1: "early"}
+
+
+def _renamed(node: syntax.Node, names: Mapping[str, str]) -> syntax.Node:
+    def change(inner: syntax.Node) -> syntax.Node:
+        return with_tensor(inner, names[tensor_of(inner)]) if tensor_of(inner) in names else inner
+
+    return map_nodes(node, change)
 
 
 def hot(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

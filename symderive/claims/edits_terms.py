@@ -11,12 +11,15 @@ from symderive.check.sample import numbers_of
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     Edit,
+    as_array,
     at,
     available,
     composites,
     counts,
     deltas,
     heads,
+    in_scope,
+    index_names,
     is_axis,
     is_complement,
     is_position,
@@ -27,6 +30,7 @@ from symderive.claims.edit_tools import (
 from symderive.claims.lines import names_in
 from symderive.claims.trees import (
     Place,
+    bound_in,
     factors_of,
     get,
     lowered,
@@ -268,8 +272,9 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             for other in sorted({v for v in numbers_of(desk.spec) if v >= 0}):
                 words = f"The border {desk.text(inner)} should be {desk.text(number(other))}."
                 yield Edit("wrong_operand", put(node, place, number(other)), words)
-        for other in (value * 2, value / 2, value + 1, value - 1, 1 / value if value else Fraction(1)):
-            if other >= 0:
+        near = (value * 2, value / 2, value + 1, value - 1, 1 / value if value else Fraction(1))
+        for other in dict.fromkeys((*near, *sorted(numbers_of(desk.spec)))):
+            if other >= 0 and other != value:
                 words = f"The number {desk.text(inner)} should be {desk.text(number(other))}."
                 yield Edit("factor", put(node, place, number(other)), words)
         for name in known:
@@ -283,6 +288,32 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
 
 
+def totals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A number or a size where a sum of the forward is meant: ``N`` for ``1 + sum[n](m[n])``."""
+    array = desk.line.indices is None
+    for part in dict.fromkeys(n for e in desk.spec.equations for n in e.right.walk() if _is_total(desk, n)):
+        new = as_array(part) if array else next(in_scope(desk, part, (), node), None)
+        if new is None:
+            continue
+        for place, inner in places(node):
+            if isinstance(inner, syntax.Name | syntax.Number) and counts(desk.spec, inner) and _divides(node, place):
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _is_total(desk: Desk, node: syntax.Node) -> bool:
+    """Whether a part of the forward sums over all indices that it has."""
+    if not isinstance(node, syntax.Binary | syntax.Binder) or not names_in(node) & set(desk.spec.shapes):
+        return False
+    return set(index_names(desk, node)) <= bound_in(node) and any(isinstance(n, syntax.Binder) for n in node.walk())
+
+
+def _divides(root: syntax.Node, place: Place) -> bool:
+    """Whether a place is in a product or a quotient."""
+    above = get(root, place[:-1]) if place else None
+    return isinstance(above, syntax.Binary) and above.op in ("*", "/") and not is_position(root, place)
+
+
 def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Brackets that are missing: ``a + b / c`` for ``(a + b) / c``, ``A @ x - b`` for ``A @ (x - b)``."""
     for place, inner in places(node):
@@ -292,6 +323,12 @@ def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for new in itertools.chain(_regrouped(terms), _rejoined(terms)):
             words = f"Brackets are missing: {desk.text(inner)} should be {desk.text(new)}."
             yield Edit("factor", put(node, place, new), words)
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binary) and inner.op in ("*", "/"):
+            for head, tail in itertools.islice(_splits(inner.left), 2):
+                new = syntax.Binary("@", head, replace(inner, left=tail))
+                words = f"Brackets are missing: {desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("shape" if desk.misshapen else "factor", put(node, place, new), words)
 
 
 def _rejoined(terms: Sequence[tuple[int, syntax.Node]]) -> Iterator[syntax.Node]:

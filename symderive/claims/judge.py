@@ -22,11 +22,13 @@ def judge(spec: model.Spec, derivation: Derivation | None = None, *, seed: int =
 def judge_text(
     spec: model.Spec, text: str, derivation: Derivation | None = None, *, seed: int = 0
 ) -> list[ClaimResult]:
-    """The verdicts on claims that are given as text, one a line."""
+    """The verdicts on claims that are given as text, one a line; they may use the helpers of the spec's own claims."""
     from symderive.spec.claims import parse_lines
 
     statements, bad = parse_lines(text)
-    return _judged(Court(spec, statements, text, derivation, seed), bad)
+    court = Court(spec, statements, text, derivation, seed)
+    court.adopt(spec.claims, spec.text)
+    return _judged(court, bad)
 
 
 def _judged(court: Court, bad: Sequence[model.BadLine]) -> list[ClaimResult]:
@@ -40,9 +42,18 @@ def _judged(court: Court, bad: Sequence[model.BadLine]) -> list[ClaimResult]:
 
 def check_claims(spec: model.Spec, derivation: Derivation | None = None, *, seed: int = 0) -> Iterator[CheckResult]:
     """The verdicts as rows of ``symderive check``."""
+    yield from _rows(judge(spec, derivation, seed=seed))
+
+
+def check_text(spec: model.Spec, text: str, *, seed: int = 0) -> Iterator[CheckResult]:
+    """The verdicts on claims that are given as text, as rows of ``symderive check``."""
+    yield from _rows(judge_text(spec, text, seed=seed))
+
+
+def _rows(results: Sequence[ClaimResult]) -> Iterator[CheckResult]:
     from symderive.check.results import CheckResult
 
-    for result in judge(spec, derivation, seed=seed):
+    for result in results:
         yield CheckResult(
             "claim",
             result.target,

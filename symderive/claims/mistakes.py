@@ -10,10 +10,10 @@ import numpy as np
 
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import alike, counts, with_tensor
+from symderive.claims.edit_tools import alike, counts, is_position, with_tensor
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line
-from symderive.claims.trees import factors_of, get, places, product_of, put, sum_of, tensor_of, terms_of
+from symderive.claims.trees import factors_of, get, negated, places, product_of, put, sum_of, tensor_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 from symderive.spec.format import to_text
@@ -108,9 +108,15 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
                 rest = [t for n, t in enumerate(terms) if n not in gone]
                 if _is_one(rest):
                     continue  # 1 - p is missing as a factor
-                words = ", ".join(f"{'-' if terms[n][0] < 0 else '+'} {to_text(terms[n][1])}" for n in gone)
+                words = ", ".join(_signed(put(right, place, sum_of([terms[n]]))) for n in gone)
                 text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(desk, right)}."
                 yield "missing_term", put(right, place, sum_of(rest)), text
+
+
+def _signed(term: syntax.Node) -> str:
+    """A term as it is added: ``- p[k] * L`` for ``p[k] * -L``."""
+    minus = "-" in (text := to_text(term)) and len(to_text(negated(term))) < len(text)
+    return f"- {to_text(negated(term))}" if minus else f"+ {text}"
 
 
 def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
@@ -122,7 +128,10 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
         terms = terms_of(inner)
         for n, (_, term) in enumerate(terms):
             rest = [t for m, t in enumerate(terms) if m != n]
-            if counts(desk.spec, inner):
+            if is_position(right, place):
+                words = f"The index {to_text(sum_of(rest))} should be {to_text(inner)}."
+                yield "wrong_index", put(right, place, sum_of(rest)), words
+            elif counts(desk.spec, inner):
                 words = f"{to_text(sum_of(rest))} should be {to_text(inner)}."
                 yield "factor", put(right, place, sum_of(rest)), words
             elif not _is_one(rest):

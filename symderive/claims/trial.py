@@ -14,6 +14,7 @@ from symderive.claims.outcome import Outcome, compared
 from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.scouting import scouted
+from symderive.claims.undecided import undecided
 from symderive.spec import syntax
 from symderive.spec.format import to_text
 
@@ -80,8 +81,9 @@ class Trial:
             return self.wrong(failed) if failed.failed else self.undefined(failed)
         if dependent := self.constant():
             return dependent
-        note = "where the forward has no derivative, nothing was decided" if any(o.open for o in outcomes) else ""
-        return "right", None, note
+        if any(o.open for o in outcomes):
+            return "right", None, "where the forward has no derivative, nothing was decided"
+        return "right", None, undecided(self)
 
     def is_right(self) -> bool:
         """Whether the side is right, without asking why not."""

@@ -113,19 +113,15 @@ def command(
 
 def _judged(paths: Sequence[str], text: str, seed: int) -> Results:
     """The verdicts on claims that stand in no file. Nothing else is checked, and torch is not imported."""
-    from dataclasses import replace
     from importlib.metadata import version
 
     from symderive.catalogue import spec_path, spec_paths
     from symderive.check.results import Results, SpecResult
-    from symderive.claims import check_claims
+    from symderive.claims import check_text
     from symderive.spec import load
-    from symderive.spec.claims import parse_lines
 
-    claims, bad = parse_lines(text)
     specs = [load(spec_path(str(path))) for path in spec_paths(paths)]
-    claiming = [replace(s, claims=claims, bad_claims=bad, text=text) for s in specs]
-    rows = [SpecResult(s.name, s.path, tuple(check_claims(s, seed=seed))) for s in claiming]
+    rows = [SpecResult(s.name, s.path, tuple(check_text(s, text, seed=seed))) for s in specs]
     return Results(tuple(rows), {"torch": version("torch"), "devices": ["cpu"]})
 
 

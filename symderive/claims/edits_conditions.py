@@ -1,0 +1,114 @@
+"""Conditions of the forward that a claim has forgotten: a mask, the length of a row, the side of a hinge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from symderive.claims.bench import free_names
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.edit_tools import Edit, as_array, class_ids, heads, in_scope
+from symderive.claims.lines import names_in
+from symderive.claims.trees import Place, binders_above, get, number, places, put, tensor_of
+from symderive.spec import model, syntax
+
+
+def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A condition that is missing: under a sum, or of a product or a term."""
+    known = list(dict.fromkeys(_of_forward(desk.spec)))
+    array = desk.line.indices is None
+    free = free_names(desk.line.indices or ())
+    for place, inner in [*_sums(node), *heads(node)]:
+        if isinstance(inner, syntax.Number):
+            continue
+        scope = [*free, *binders_above(node, place)]
+        summed = isinstance(inner, syntax.Binder) and inner.op in ("sum", "mean") and inner.condition is None
+        for condition in known:
+            whole = _arrays(condition) if array else in_scope(desk, condition, [*scope, *_bound(inner, summed)], node)
+            for shown in whole:
+                if names_in(shown) - names_in(node) or not any(shown == n for n in node.walk()):
+                    yield _under(desk, node, place, shown, summed)
+
+
+def missing_class(desk: Desk) -> Finding | None:
+    """A sum over all entries where only those of the class that the left side names should be taken."""
+    if desk.line.role != "gradient" or desk.line.indices is None:
+        return None
+    free = [i for i in free_names(desk.line.indices) if i != syntax.BATCH]
+    for place, inner in _sums(desk.node):
+        for label in class_ids(desk, [*free, *binders_above(desk.node, place), *_bound(inner, True)]):
+            if tensor_of(label) in names_in(desk.node) or not names_in(label) & set(_bound(inner, True)):
+                continue
+            for index in free:
+                condition = syntax.Compare(("==",), (label, syntax.Name(index)))
+                edit = _under(desk, desk.node, place, condition, True)
+                if desk.fits(edit.node):
+                    return Finding(edit.kind, edit.words, edit.node)
+    return None
+
+
+def _sums(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binder) and inner.op in ("sum", "mean") and inner.condition is None:
+            yield place, inner
+
+
+def _bound(inner: syntax.Node, summed: bool) -> Sequence[str]:
+    return inner.indices if summed and isinstance(inner, syntax.Binder) else ()
+
+
+def _under(desk: Desk, node: syntax.Node, place: Place, condition: syntax.Node, summed: bool) -> Edit:
+    """A part of a claim under a condition: one of a sum where it is about what is summed over."""
+    inner = get(node, place)
+    new: syntax.Node = syntax.Call("where", (condition, inner, number(0)))
+    if summed and isinstance(inner, syntax.Binder) and names_in(condition) & set(inner.indices):
+        new = replace(inner, condition=condition)
+    words = f"The condition {desk.text(condition)} is missing in {desk.text(inner)}: elsewhere it should be 0."
+    if isinstance(new, syntax.Binder):
+        words = f"The condition {desk.text(condition)} is missing: {desk.text(inner)} should be {desk.text(new)}."
+    return Edit("factor", put(node, place, new), words)
+
+
+def _arrays(condition: syntax.Node) -> Iterator[syntax.Node]:
+    if (found := as_array(condition)) is not None:
+        yield found
+
+
+def _of_forward(spec: model.Spec) -> Iterator[syntax.Node]:
+    """The conditions that decide what the forward takes, and their opposites."""
+    for equation in spec.equations:
+        for node in equation.right.walk():
+            yield from _of(node)
+    yield from (syntax.Access(i.name, ()) for i in spec.inputs if i.boolean and not i.shape)
+
+
+def _of(node: syntax.Node) -> Iterator[syntax.Node]:
+    zero = number(0)
+    match node:
+        case syntax.Binder(condition=condition) if condition is not None:
+            yield condition
+        case syntax.Call(function="where", arguments=(condition, _, _)):
+            yield condition
+            yield from _opposite(condition)
+        case syntax.Call(function="max" | "min", arguments=(a, b)):
+            a, b = (b, a) if a == zero else (a, b)
+            yield from _compared(a, b)
+        case syntax.Call(function="relu" | "leaky_relu" | "elu", arguments=(a, *_)):
+            yield from _compared(a, zero)
+        case syntax.Call(function="clamp", arguments=(a, low, high)):
+            ends = syntax.Compare((">=",), (a, low)), syntax.Compare(("<=",), (a, high))
+            yield from (*ends, syntax.Logical("and", ends))
+
+
+def _compared(a: syntax.Node, b: syntax.Node) -> Iterator[syntax.Node]:
+    """``a`` above ``b`` and below; of a difference that is compared with 0, its terms: ``m < 1`` for ``1 - m > 0``."""
+    if b == number(0) and isinstance(a, syntax.Binary) and a.op == "-":
+        a, b = (a.right, a.left) if isinstance(a.left, syntax.Number) else (a.left, a.right)
+    for op in (">", "<"):
+        yield syntax.Compare((op,), (a, b))
+
+
+def _opposite(condition: syntax.Node) -> Iterator[syntax.Node]:
+    turned = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
+    if isinstance(condition, syntax.Compare) and len(condition.ops) == 1:
+        yield replace(condition, ops=(turned[condition.ops[0]],))

@@ -1,0 +1,127 @@
+"""Products, powers and inverses entry by entry where those of matrices are needed, or the other way round."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from symderive.claims.bench import map_nodes
+from symderive.claims.desk import Desk
+from symderive.claims.edit_tools import Edit
+from symderive.claims.lines import ClaimError
+from symderive.claims.trees import negated, number, places, put
+from symderive.errors import SymderiveError
+from symderive.spec import syntax
+
+Change = Callable[[Desk, syntax.Node], Iterator[syntax.Node]]
+
+
+def matrix_products(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """``S.inv()`` for ``S**-1`` and ``1 / S``, ``A @ A`` for ``A**2``, ``A @ B`` for ``A * B`` and the reverse."""
+    if desk.line.indices is not None:
+        return
+    kind = "shape" if desk.misshapen else "wrong_operand"
+    for change, words in _CHANGES:
+        found = [(p, n, new) for p, n in places(node) for new in change(desk, n)]
+        for place, inner, new in found:
+            said = words.format(desk.text(inner), desk.text(new))
+            yield Edit(kind, put(node, place, new), said)
+        if len({p for p, _, _ in found}) > 1:
+            first = found[0]
+            everywhere = map_nodes(node, lambda n, c=change: next(c(desk, n), n))  # type: ignore[misc]
+            said = words.format(desk.text(first[1]), desk.text(first[2]))
+            yield Edit(kind, everywhere, f"{said} So are the others like it.")
+
+
+def _powers(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
+    """A power of a matrix as a product, or of its inverse."""
+    if not isinstance(node, syntax.Binary) or node.op != "**" or _rank(desk, node.left) != 2:
+        return
+    power = _whole(node.right)
+    if power is None or power in (0, 1) or abs(power) > MOST_FACTORS:
+        return
+    matrix = node.left if power > 0 else syntax.Method(node.left, "inv", (), ())
+    result: syntax.Node = matrix
+    for _ in range(abs(power) - 1):
+        result = syntax.Binary("@", result, matrix)
+    yield result
+
+
+MOST_FACTORS = 4
+
+
+def _whole(node: syntax.Node) -> int | None:
+    if isinstance(node, syntax.Unary) and node.op == "-":
+        inner = _whole(node.operand)
+        return None if inner is None else -inner
+    return int(node.value) if isinstance(node, syntax.Number) and node.value.denominator == 1 else None
+
+
+def _quotients(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
+    """A division by a matrix as a product with its inverse."""
+    if not isinstance(node, syntax.Binary) or node.op != "/" or _rank(desk, node.right) != 2:
+        return
+    inverse = syntax.Method(node.right, "inv", (), ())
+    if node.left == number(1):
+        yield inverse
+    elif node.left == number(-1):
+        yield negated(inverse)
+    elif _rank(desk, node.left) == 0:
+        yield syntax.Binary("*", node.left, inverse)
+    else:
+        yield syntax.Binary("@", node.left, inverse)
+        yield syntax.Binary("@", inverse, node.left)
+
+
+def _matrix_products(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
+    """A product entry by entry as one of matrices, in both orders and with either operand transposed."""
+    if not isinstance(node, syntax.Binary) or node.op != "*":
+        return
+    ranks = [_rank(desk, n) for n in (node.left, node.right)]
+    if not all(ranks) or 2 not in ranks:
+        return
+    yield replace(node, op="@")
+    for swapped, (turn_left, turn_right) in itertools.product(
+        (False, True), itertools.product((False, True), repeat=2)
+    ):
+        left, right = _turned(node.left, turn_left), _turned(node.right, turn_right)
+        yield syntax.Binary("@", right, left) if swapped else syntax.Binary("@", left, right)
+
+
+def _entry_products(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
+    """A product of matrices as one entry by entry, without transposes, too."""
+    if not isinstance(node, syntax.Binary) or node.op != "@":
+        return
+    yield replace(node, op="*")
+    plain: dict[str, Any] = {
+        side: operand.value
+        for side in ("left", "right")
+        if isinstance(operand := getattr(node, side), syntax.Attribute) and operand.name == "T"
+    }
+    for sides in ((s,) for s in plain):
+        yield replace(node, op="*", **{s: plain[s] for s in sides})
+
+
+def _turned(node: syntax.Node, turned: bool) -> syntax.Node:
+    if not turned:
+        return node
+    return node.value if isinstance(node, syntax.Attribute) and node.name == "T" else syntax.Attribute(node, "T")
+
+
+def _rank(desk: Desk, node: syntax.Node) -> int:
+    """The number of axes of an expression; 0 where it has no value."""
+    try:
+        return desk.benches[0].plain_array(node).ndim
+    except (ClaimError, SymderiveError, ValueError):
+        return 0
+
+
+_CHANGES: tuple[tuple[Change, str], ...] = (
+    (_powers, "{0} is a power entry by entry, where that of a matrix is needed: {1}."),
+    (_quotients, "{0} divides entry by entry, where the inverse of a matrix is needed: {1}."),
+    (_matrix_products, "{0} multiplies entry by entry, where a product of matrices is needed: {1}."),
+    (_entry_products, "{0} is a product of matrices, where one entry by entry is needed: {1}."),
+)
+"""What is changed, and words for what is written and what is needed."""
