@@ -74,7 +74,7 @@ class Memory(click.ParamType):
 @click.option(
     "--claim", "claims", metavar="TEXT", multiple=True, help="Judge this, not the spec's claims; may be repeated."
 )
-@click.option("--op", metavar="MODULE:FUNCTION", help="Check this implementation instead of the emitted code.")
+@click.option("--op", metavar="MODULE:FUNCTION", help="Check this, not the emitted code; no claim is judged.")
 @click.option("--json", "json_path", metavar="PATH", help="Write the results as JSON; - is standard output.")
 @click.option("--verbose", is_flag=True, help="Show every comparison.")
 def command(
@@ -96,19 +96,38 @@ def command(
     The derived gradients are held against PyTorch, against an entry-by-entry evaluation of the index form, against
     finite differences, at careless inputs and in unusual layouts. PATH may be the name of a spec in the catalogue.
     """
+    if claims and op:
+        raise click.UsageError("--claim judges a formula and --op checks code: give one of them")
+    if not all(text.strip() for text in claims):
+        raise click.UsageError('--claim is empty; write a line, such as --claim "dW = dy.T @ x"')
     if claims:
         results = _judged(paths, "\n".join(claims), chosen["seed"])
     else:
-        from symderive.check.matrix import options
-        from symderive.check.runner import check_paths
-        from symderive.cli.progress import progress
-
         merged = {name: value for given in sizes for name, value in given.items()}
-        settings = options(dtypes or None, devices or None, required, sizes=merged or None, **chosen)
-        with progress(len(paths) == 1) as report:
-            results = check_paths(paths, settings, op, jobs, report)
+        chosen |= {"dtypes": dtypes or None, "devices": devices or None, "required": required, "sizes": merged or None}
+        results = _checked(paths, op, jobs, chosen, json_path is None)
     _deliver(results, json_path, verbose)
     return results.exit_code
+
+
+def _checked(paths: Sequence[str], op: str | None, jobs: int, chosen: dict[str, Any], shown: bool) -> Results:
+    """The results of the matrix. A single spec whose results are ``shown`` is read before torch, which loads slowly."""
+    from symderive.catalogue import spec_paths
+    from symderive.cli.options import read
+    from symderive.cli.progress import progress
+
+    files = spec_paths(paths)
+    single = read(str(files[0])) if shown and len(files) == 1 else None
+    from symderive.check.devices import environment
+    from symderive.check.matrix import options
+    from symderive.check.results import Results
+    from symderive.check.runner import check_paths, check_spec
+
+    settings = options(**chosen)
+    with progress(len(paths) == 1) as report:
+        if single is None:
+            return check_paths(files, settings, op, jobs, report)
+        return Results((check_spec(single, settings, op, report),), environment())
 
 
 def _judged(paths: Sequence[str], text: str, seed: int) -> Results:
