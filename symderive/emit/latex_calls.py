@@ -40,9 +40,17 @@ def _pad(printer: Printer, node: Call) -> Tex:
     return printer.applied(rf"\mathrm{{pad}}{mark}", [printer.text(node.arguments[0])])
 
 
+DIRECT = r"_{\text{direct}}"
+"""Marks the derivative by what an equation reads, beside the whole derivative of the same quantity by the same."""
+
+
 def _derivative(printer: Printer, node: Call) -> Tex:
+    """The derivative of one equation; of what is differentiated in all it must look otherwise than a gradient."""
     above, below = (printer.text(argument, Level.FRACTION) for argument in node.arguments)
-    return printer.derivative(above, below)
+    found = printer.derivative(above, below)
+    if above != printer.notation.objective:
+        return found
+    return Tex(rf"\left.{found.text}\right|{DIRECT}", Level.ATOM)
 
 
 def call(printer: Printer, node: Call) -> Tex:

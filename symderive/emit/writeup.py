@@ -10,6 +10,7 @@ from symderive.algebra.program import Derivation, Gradient, Step
 from symderive.algebra.unbuild import resolved
 from symderive.emit.code_math import code_latex
 from symderive.emit.latex import array_latex, equation_latex, input_latex, statement_latex
+from symderive.emit.latex_calls import DIRECT
 from symderive.emit.latex_lines import measure
 from symderive.emit.latex_names import Notation
 from symderive.errors import UnsupportedError
@@ -64,6 +65,10 @@ _NOTES = (
     (
         r"\mathrm{d} ",
         "Upright d's mark what an output has received in all: from the caller and from what else uses it.",
+    ),
+    (
+        DIRECT,
+        "A derivative marked direct goes by the equation of that tensor alone, through no other in between.",
     ),
     (
         r"\odot",
@@ -209,7 +214,7 @@ def _steps(steps: Sequence[Step], notation: Notation) -> Iterator[Block]:
 def _says_nothing(latex: str) -> bool:
     """Whether an equation has the same on both sides, as where the derivative of a loss is called by its name."""
     left, _, right = latex.partition(" = ")
-    return left == right
+    return right in (left, rf"\left.{left}\right|{DIRECT}")
 
 
 def _step(number: int, step: Step) -> Prose:

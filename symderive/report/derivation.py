@@ -59,14 +59,15 @@ def step_blocks(derivation: Derivation) -> Iterator[Block]:
     for line in derivation.equations() if named else ():
         if _defined(line) in named:
             yield Formula(line, "where", 1)
+    outputs = " and ".join(derivation.spec.outputs)
     for tensor, steps in ({**derivation.core.intermediate, **{g.tensor: g.steps for g in derivation}}).items():
-        yield Heading(f"{tensor}, the gradient of {' and '.join(derivation.spec.outputs)} by {_by(tensor)}", 3)
+        yield Heading(f"{tensor}, the gradient of {outputs} with respect to {_by(tensor)}", 3)
         for number, step in enumerate(steps, 1):
             yield StepLine(number, step.rule, step.text, to_text(step.after))
 
 
 def _by(tensor: str) -> str:
-    """What ``dW`` or ``dy_total`` is the gradient by."""
+    """What ``dW`` or ``dy_total`` is the gradient with respect to."""
     return tensor.removeprefix("d").removesuffix("_total")
 
 

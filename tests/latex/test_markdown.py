@@ -50,6 +50,15 @@ def test_formulas_stand_between_dollars_on_lines_of_their_own(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_no_derivative_is_said_to_be_itself_and_something_more(name):
+    found = derivation(name)
+    for formula in derivation_formulas(found.core, found.written_forms, ""):
+        left, equals, right = formula.removeprefix("\\begin{aligned}\n").replace(" &=", " =").partition(" = ")
+        if equals and left.startswith("\\frac{"):
+            assert left not in right.replace(rf"\left.{left}\right|_{{\text{{direct}}}}", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_markdown_without_mathematics_leaves_each_formula_in_one_piece(name):
     """No line of a formula is a list, a heading or code to a reader of Markdown that does not know formulas."""
     text = derivation(name).markdown()
