@@ -18,8 +18,11 @@ def expanded(expression: Expr) -> Expr:
     if expression.is_Add:
         return Add(*(expanded(t) for t in expression.args))
     if isinstance(expression, Sum):
-        body, indices = expression.open()
-        return Sum.over(expanded(body), indices)
+        body = expanded(expression.body)
+        if body == expression.body:
+            return expression
+        fresh = {i: i.fresh() for i in expression.bound}
+        return Sum.over(body.xreplace(fresh), fresh.values())
     if expression.is_Mul:
         inner = Mul(*(expanded(f) if isinstance(f, Sum) else f for f in expression.args))
         return Add(*(e for t in terms(inner) for e in _multiply_out(t)))

@@ -28,11 +28,15 @@ PASSES = 3
 def inline_adjoints(story: Story, known: tuple[Knowledge, ...], wrt: tuple[str, ...]) -> Story:
     """Put adjoints into their users as long as that pays."""
     outputs = {f"d{name}" for name in wrt}
+    failed: dict[str, list[Expr]] = {}
     for _ in range(PASSES):
         changed = False
         for name in list(reversed(story.records)):
-            if name not in outputs:
-                changed |= _try_inline(name, story, known)
+            seen = [story.records[n].equation.right for n in (name, *story.users(name))]
+            if name not in outputs and failed.get(name) != seen:
+                done = _try_inline(name, story, known)
+                failed[name] = [] if done else seen
+                changed |= done
         if not changed:
             break
     story.rewrite("branch", _together)

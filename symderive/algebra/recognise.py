@@ -300,6 +300,8 @@ class Knowledge:
         """
         if not isinstance(expression, Sum) or len(expression.bound) < 2:
             return expression
+        if not any(f.is_Add for f in factors(expression.body)):
+            return expression
         body, bound = expression.open()
         for index in bound:
             own = [f for f in factors(body) if depends(f, [index])]

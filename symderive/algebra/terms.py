@@ -9,7 +9,7 @@ from math import gcd
 from sympy import Add, Expr, Mul, Pow, Rational, S
 from sympy.functions.elementary.exponential import exp as Exp
 
-from symderive.algebra.nodes import Access, Binder, Index, Where
+from symderive.algebra.nodes import Access, Binder, Index, Where, indices_in
 
 Powers = dict[Expr, Expr]
 
@@ -72,7 +72,7 @@ def primitive(expression: Expr) -> tuple[Rational, Expr]:
     """A sum as a number times a sum without one; of a sum and its negative, both give the same."""
     number, parts = content(expression)
     rest = Add(*parts) if number != 1 else expression
-    if not rest.atoms(Access):
+    if not tensors(rest):
         return number, rest
     constant, varying = rest.as_coeff_Add()
     negative = constant < 0 if constant and not varying.is_Add else rest.could_extract_minus_sign()
@@ -178,8 +178,7 @@ def cost(expression: Expr) -> int:
 
 def depends(expression: Expr, indices: Iterable[Index]) -> bool:
     """Whether any of the free indices stands in it."""
-    found = expression.atoms(Index)
-    return any(i in found for i in indices)
+    return not indices_in(expression).isdisjoint(indices)
 
 
 _EXACT = frozenset(("abs", "sign", "relu"))

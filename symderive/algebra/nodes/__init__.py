@@ -30,7 +30,7 @@ from symderive.algebra.nodes.binders import (
 )
 from symderive.algebra.nodes.conditions import And, Condition, Eq, Le, Lt, Not, Or, Where
 from symderive.algebra.nodes.entries import Access, Apply, Clamp, FloorDiv, Maximum, Minimum, Mod, Node, Pad, Stop
-from symderive.algebra.nodes.index import Index, free_indices
+from symderive.algebra.nodes.index import Index, free_indices, indices_in
 from symderive.spec.sizes import BATCH_SIZE
 
 __all__ = [
@@ -70,4 +70,5 @@ __all__ = [
     "Sum",
     "Where",
     "free_indices",
+    "indices_in",
 ]

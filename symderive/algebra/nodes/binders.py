@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sympy import Expr, S, preorder_traversal
 
 from symderive.algebra.nodes.entries import Access, Node
-from symderive.algebra.nodes.index import Index
+from symderive.algebra.nodes.index import Index, indices_in
 
 
 class Binder(Node):
@@ -71,7 +71,7 @@ def _canonical_order(body: Expr, indices: tuple[Index, ...]) -> tuple[Index, ...
     places: dict[Index, list[tuple[str, int]]] = {i: [] for i in indices}
     for access in body.atoms(Access):
         for position, expression in enumerate(access.indices):
-            for index in expression.atoms(Index) & places.keys():
+            for index in indices_in(expression) & places.keys():
                 places[index].append((access.tensor, position))
     return tuple(sorted(indices, key=lambda i: (str(i.extent), sorted(places[i]))))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sympy import Add, Expr, Integer, Pow, S
+from sympy.core.assumptions import _assume_defined, as_property
 from sympy.core.symbol import Str
 from sympy.printing.str import StrPrinter
 
@@ -15,6 +16,12 @@ class Node(Expr):
     is_commutative = True
     is_extended_real = True
     head: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """What a class does not say of its nodes is not known of any: SymPy would look for reasons, node by node."""
+        super().__init_subclass__()
+        for fact in _assume_defined - cls.default_assumptions.keys():
+            setattr(cls, as_property(fact), None)
 
     def __new__(cls, *args: Expr) -> Expr:
         return Expr.__new__(cls, *args)

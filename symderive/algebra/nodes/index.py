@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 
-from sympy import Expr
+from sympy import Basic, Expr
 from sympy.core.expr import AtomicExpr
 
 from symderive.spec.sizes import BATCH_SIZE
@@ -55,6 +56,14 @@ class Index(AtomicExpr):
         return Index("~", self.extent, next(_fresh))
 
 
+@lru_cache(maxsize=65536)
+def indices_in(expression: Basic) -> frozenset[Index]:
+    """The indices that stand in an expression, bound ones too."""
+    if isinstance(expression, Index):
+        return frozenset((expression,))
+    return frozenset().union(*map(indices_in, expression.args))
+
+
 def free_indices(expression: Expr) -> set[Index]:
     """The indices that no binder of ``expression`` binds."""
-    return {i for i in expression.atoms(Index) if not i.is_bound}
+    return {i for i in indices_in(expression) if not i.is_bound}

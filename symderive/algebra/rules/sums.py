@@ -155,7 +155,7 @@ def is_finite(factor: Expr) -> bool:
 
 def normalised_sum(expression: Expr) -> Expr:
     """``sum_k exp(f_k - logsumexp_k f_k) = 1``."""
-    if not isinstance(expression, Sum):
+    if not isinstance(expression, Sum) or not isinstance(expression.body, Where | Exp):
         return expression
     body, indices = expression.open()
     inner = body.args[1] if isinstance(body, Where) and body.args[2] is S.Zero else body
