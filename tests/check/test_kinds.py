@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from symderive.check.kinds.layout import TERMS
 from symderive.check.matrix import KINDS
 from symderive.check.runner import check
+from symderive.check.truth import Truth
 from symderive.spec import loads
 
 from . import kernels as k
@@ -142,3 +145,22 @@ def test_a_point_at_a_kink_is_no_point_for_autograd():
         loads(text.replace("x[i] * 1", "x[i] + 0 * x[0]")), devices=("cpu",), kinds=("autograd",), quick=True
     )
     assert {c.status for c in result.checks} <= {"skip", "pass"}
+
+
+def test_of_what_has_many_terms_some_entries_are_computed_at_sizes_of_one_and_the_row_says_so(monkeypatch):
+    counted = []
+    whole, conv = Truth.whole, torch.nn.functional.conv2d
+
+    def counting(truth, name):
+        counted.append(truth.cost(name, 10**9))
+        return whole(truth, name)
+
+    monkeypatch.setattr(Truth, "whole", counting)
+    result = check("conv2d", devices=("cpu",), kinds=("layout",), quick=True)
+    assert result.ok, result.table()
+    details = [c.detail for c in result.checks if c.target.startswith("size ") and c.status == "pass"]
+    assert any(d.startswith("at random: ") and " entries of dx" in d for d in details)
+    assert max(counted) <= TERMS
+    assert counted
+    off = check("conv2d", op=lambda x, w, b: 1.01 * conv(x, w, b, 2, 1), quick=True, kinds=("layout",))
+    assert {c.target for c in off.failures if c.target.endswith("=1")}
