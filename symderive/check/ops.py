@@ -163,6 +163,10 @@ class TorchOp:
     def backward(self, saved: Any, *upstreams: Tensor) -> tuple[Tensor, ...]:
         """``torch.autograd.grad`` through what was recorded; an input that nothing depends on has gradient 0."""
         outputs, wrt = saved
+        for name, output, upstream in zip(self.OUTPUTS, outputs, upstreams, strict=True):
+            if output.shape != upstream.shape:
+                shapes = f"{list(output.shape)}, should be {list(upstream.shape)}"
+                raise OpError(f"{self.label}{name} has shape {shapes}")
         pairs = [(o, u) for o, u in zip(outputs, upstreams, strict=True) if o.requires_grad]
         if not pairs:
             self.unreached.update(f"d{n}" for n in self.WRT)

@@ -40,11 +40,17 @@ def reference_of(spec: Spec) -> Reference | None:
 
     def reference(inputs: Mapping[str, Tensor], sizes: Sizes) -> dict[str, Tensor]:
         try:
-            return run_reference(spec.reference, inputs, sizes, spec.constants)
+            defined = run_reference(spec.reference, inputs, sizes, spec.constants)
         except ArrayError:
             raise  # the lines are sound, and fail on these shapes: a check says so
         except SpecError as error:
             place = error.location and spec.location(error.location.span)
             raise UnusableReferenceError(error.message, place, error.hint) from error
+        for name in spec.outputs:
+            if name not in defined:
+                place = spec.location(spec.reference[-1].span)
+                message = f"the reference defines {', '.join(defined)}, and not the output '{name}'"
+                raise UnusableReferenceError(message, place, f"end with {name} = ...")
+        return defined
 
     return reference

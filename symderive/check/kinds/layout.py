@@ -178,7 +178,8 @@ def _refusal(subject: Subject, cell: Cell) -> str:
     try:
         run(subject.reference_op(cell.sizes), inputs, upstreams)
     except (OpError, SymderiveError) as error:
-        return f"PyTorch's own op does not take this size: {error}"
+        words = error.message if isinstance(error, SymderiveError) else str(error)
+        return f"PyTorch's own op does not take this size: {words}"
     return ""
 
 

@@ -30,6 +30,10 @@ def check_reference(subject: Subject, cell: Cell) -> Iterator[CheckResult]:
     noise = own_noise(lambda dtype: _reference(subject, cell, case, dtype, "cpu"), true)
     beside, note = same_dtype(cell, lambda dtype, device: _reference(subject, cell, case, dtype, device))
     for name, got in outputs.items():
+        if got.shape != true[name].shape and subject.emitted:
+            shapes = f"{list(got.shape)} in the forward, and {list(true[name].shape)} in the reference"
+            yield cell.result(name, "fail", f"{name} has shape {shapes}")
+            continue
         if wrong := placement(subject, cell, name, got, true[name].shape):
             yield cell.result(name, "fail", wrong)
             continue
