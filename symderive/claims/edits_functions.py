@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from symderive.claims.bench import free_names
+from symderive.claims.bench import free_names, map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     BOUNDING,
@@ -96,6 +96,27 @@ def recomputed(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 right = desk.text(equation.right)
                 words = f"{desk.text(inner)} should be {desk.text(new)}, which is {right}."
                 yield Edit("wrong_operand", put(node, place, new), words)
+    for equation in itertools.chain.from_iterable(named.values()):
+        found = [n for _, n in places(node) if _corresponding(n, equation) is not None]
+        if len(found) > 1:
+            changed = map_nodes(node, lambda n, e=equation: _corresponding(n, e) or n)  # type: ignore[misc]
+            words = f"Each {_function(found[0])} should be {equation.tensor}, which is {desk.text(equation.right)}."
+            yield Edit("wrong_operand", changed, words)
+
+
+def _corresponding(node: syntax.Node, equation: model.Equation) -> syntax.Node | None:
+    """The tensor of an equation in the indices with which a claim computes it anew; None where it does not."""
+    right = equation.right
+    if not isinstance(node, syntax.Binder) or not isinstance(right, syntax.Binder) or node.op != right.op:
+        return None
+    here, there = (next((n for n in r.body.walk() if isinstance(n, syntax.Access)), None) for r in (node, right))
+    if here is None or there is None or here.tensor != there.tensor:
+        return None
+    pairs = zip(there.indices, here.indices, strict=True)
+    labels = {old.id: new for old, new in pairs if isinstance(old, syntax.Name)}
+    if not set(equation.indices) <= set(labels):
+        return None
+    return syntax.Access(equation.tensor, tuple(labels[i] for i in equation.indices))
 
 
 def _function(node: syntax.Node) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from symderive.claims.bench import free_names, map_nodes
-from symderive.claims.desk import Desk
+from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import (
     Edit,
     alike,
@@ -19,6 +19,7 @@ from symderive.claims.edit_tools import (
     takes_index,
     with_tensor,
 )
+from symderive.claims.lines import names_in
 from symderive.claims.trees import (
     Place,
     binders_above,
@@ -50,6 +51,19 @@ def operands(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 for place in spots:
                     new = put(node, place, with_tensor(get(node, place), other))
                     yield Edit("wrong_operand", new, f"One {name} should be {other}.")
+
+
+def undefined(desk: Desk) -> Finding | None:
+    """A tensor where a sum or a difference with it is meant that has a name: ``x`` for ``z = x - m``."""
+    node = desk.node
+    for equation in desk.spec.equations:
+        read = [tensor_of(t) for _, t in terms_of(equation.right)]
+        for name in (n for n in read if len(read) > 1 and n in names_in(node) and equation.tensor in alike(desk, n)):
+            words = f"{name} should be {equation.tensor}, which is {desk.text(equation.right)}."
+            new = _renamed(node, {name: equation.tensor})
+            if desk.fits(new):
+                return Finding("wrong_operand", words, new)
+    return None
 
 
 def exchanged(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

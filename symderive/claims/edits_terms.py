@@ -56,12 +56,25 @@ def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 rest = [f for n, f in enumerate(factors) if n not in gone]
                 words = _superfluous(desk, [factors[n] for n in gone])
                 yield Edit("factor", put(node, place, product_of(rest)), words)
+        for n, (_, factor) in enumerate(factors):
+            if isinstance(factor, syntax.Name) and (blank := _blank(desk, factor.id)) is not None:
+                words = f"The factor {factor.id} is one too many."
+                rest = [f for m, f in enumerate(factors) if m != n]
+                yield Edit("factor", put(node, place, product_of([*rest, ("*", blank)])), words)
         for n, (op, factor) in enumerate(factors):
             flipped = list(factors)
             flipped[n] = ("/" if op == "*" else "*", factor)
             done = "divided by" if op == "/" else "multiplied by"
             words = f"The claim is {done} {desk.text(factor)}, and it should be the other way round."
             yield Edit("factor", put(node, place, product_of(flipped)), words)
+
+
+def _blank(desk: Desk, name: str) -> syntax.Node | None:
+    """Ones in the shape of a tensor, in array form: what is left of a factor where nothing else has axes."""
+    shape = [str(extent) for extent in desk.spec.shapes.get(name, ())]
+    if desk.line.indices is not None or not shape or not set(shape) <= set(desk.spec.sizes):
+        return None
+    return syntax.Call("ones", tuple(map(syntax.Name, shape)))
 
 
 def _superfluous(desk: Desk, factors: Sequence[tuple[str, syntax.Node]]) -> str:

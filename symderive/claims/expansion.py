@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from symderive.claims.compare import close_floats
 from symderive.claims.derived import Derived, as_helper
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.fit import SEVERAL, changes_in_words, named_ratios, solve
@@ -61,6 +62,7 @@ def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
         terms = multiplied_out(statement.right, whole)
         if not 2 <= len(terms) <= MOST_TERMS:
             continue
+        terms = _merged(desk, line, terms)
         ratios = _multiples(desk, line, terms)
         if ratios is None or all(r is not None and r.is_one for r in ratios):
             continue
@@ -68,6 +70,23 @@ def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
         if gives_everywhere(desk, claim, line):
             kind, words = _words(desk, terms, ratios)
             yield Finding(kind, words, _completed(desk, line, terms, ratios))
+
+
+def _merged(desk: Desk, line: Line, terms: Terms) -> Terms:
+    """The terms with those taken together that are worth the same, or cancel: no claim tells them apart."""
+    kept: list[tuple[syntax.Node, int, list[np.ndarray]]] = []
+    for sign, term in terms:
+        try:
+            values = [desk.value(b, term, line) for b in desk.benches]
+        except (ClaimError, SymderiveError, ValueError):
+            return terms
+        for n, (other, count, known) in enumerate(kept):
+            if all(v.shape == k.shape and close_floats(v, k) for v, k in zip(values, known, strict=True)):
+                kept[n] = other, count + sign, known
+                break
+        else:
+            kept.append((term, sign, values))
+    return [(1 if n > 0 else -1, times(number(abs(n)), term)) for term, n, _ in kept if n]
 
 
 def _multiples(desk: Desk, line: Line, terms: Terms) -> list[Ratio | None] | None:
