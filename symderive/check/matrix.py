@@ -150,7 +150,7 @@ def _cell(spec: Spec, kind: Kind, cell: Cell, chosen: Options) -> Planned:
     reason = LACKING.get((cell.device.partition(":")[0], cell.dtype), "")
     need = sizing.footprint(spec, cell.sizes)
     if chosen.max_memory is not None and need > chosen.max_memory:
-        reason = f"needs about {need / 2**20:.0f} MiB, more than was allowed"
+        reason = f"needs about {need / 2**20:.2g} MiB, more than was allowed"
     return Planned(kind, cell, cell.result(kind.name, "skip", reason) if reason else None)
 
 

@@ -143,7 +143,7 @@ def _bracket(token: Token, opened: list[Token], origin: Origin) -> None:
             raise origin.error(
                 f"this '{token.text}' closes nothing",
                 token.span,
-                f"remove it, or open it before ({_opener(token.text)})",
+                f"remove it, or open it with {_opener(token.text)} before",
             )
         last = opened.pop()
         if _OPENING[last.text] != token.text:

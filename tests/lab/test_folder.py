@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from symderive.errors import SymderiveError
-from symderive.report.lab.folder import TOOL, digest, write_folder
+from symderive.report.lab.folder import TOOL, check_place, digest, write_folder
 
 
 def files(text: str = "a", *more: str) -> dict[str, bytes]:
@@ -95,3 +95,16 @@ def test_what_fails_half_way_leaves_the_old_report(tmp_path, monkeypatch, fails_
         write_folder(lab, files("b"))
     assert content(lab) == before
     assert os.listdir(tmp_path) == ["lab"]
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path, monkeypatch):
+    check_place(tmp_path / "lab")
+    assert not os.listdir(tmp_path)
+
+    def denied(dir):
+        raise PermissionError(13, "Permission denied", str(dir))
+
+    monkeypatch.setattr("tempfile.mkdtemp", denied)
+    for folder in (tmp_path, tmp_path / "lab"):
+        with pytest.raises(SymderiveError, match="cannot be written: Permission denied"):
+            check_place(folder)

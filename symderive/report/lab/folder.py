@@ -40,6 +40,10 @@ def check_place(folder: Path) -> None:
         raise SymderiveError(f"{folder} is no folder", hint="name a folder for the report")
     if not folder.resolve().parent.is_dir():
         raise SymderiveError(f"{folder}: the folder {folder.parent} does not exist", hint=f"mkdir -p {folder.parent}")
+    try:
+        os.rmdir(tempfile.mkdtemp(dir=folder if folder.is_dir() else folder.resolve().parent))
+    except OSError as error:
+        raise SymderiveError(f"{folder} cannot be written: {error.strerror}", hint="name another folder") from error
 
 
 def refuse_foreign(folder: Path, names: list[str]) -> None:
