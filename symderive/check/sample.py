@@ -27,7 +27,8 @@ MARGIN = 1e-2
 """How far from kinks and poles a point should be; what comes nearest to it is taken where none is."""
 
 SCALES = (1.0, 3.0, 0.3, 10.0, 0.1)
-DENOMINATORS = (1, 2, 4)  # dyadic, so that long sums keep short denominators
+PLAIN = tuple(Fraction(s * n, d) for d in (4, 8, 16) for n in range(1, 24) for s in (1, -1))
+"""Exact entries to draw from: dyadic, so that long sums keep short denominators."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,7 @@ class Draw:
             chosen = self.rng.integers(len(self.grid), size=tuple(shape))
             values = self._array([self.grid[int(i)] for i in chosen.flat], shape)
         elif self.exact:
-            factor = Fraction(self.scale).limit_denominator(10)
-            values = self._array([self._rational(factor) for _ in range(math.prod(shape))], shape)
+            values = self._array(self._rationals(math.prod(shape)), shape)
         else:
             values = self.rng.standard_normal(tuple(shape)) * self.scale
         # NumPy makes a number of the sum of arrays without axes
@@ -73,12 +73,13 @@ class Draw:
         """A quotient that stays exact where the numbers are."""
         return values / by if not self.exact else values * (Fraction(1) / by)
 
-    def _rational(self, factor: Fraction) -> Fraction:
+    def _rationals(self, count: int) -> list[Fraction]:
+        factor = Fraction(self.scale).limit_denominator(10)
         if self.rough:
-            return Fraction(int(self.rng.integers(-6 * self.rough, 6 * self.rough)), self.rough) * factor
-        numerator = int(self.rng.integers(1, 24)) * (1 if self.rng.integers(2) else -1)
-        value = Fraction(numerator, DENOMINATORS[self.rng.integers(len(DENOMINATORS))] * 4)
-        return value if factor == 1 else value * factor
+            whole = self.rng.integers(-6 * self.rough, 6 * self.rough, size=count)
+            return [Fraction(int(n), self.rough) * factor for n in whole]
+        among = PLAIN if factor == 1 else [value * factor for value in PLAIN]
+        return [among[n] for n in self.rng.integers(len(PLAIN), size=count).tolist()]
 
     def _array(self, values: Sequence[Fraction], shape: Sequence[int]) -> np.ndarray:
         if not self.exact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -14,22 +15,28 @@ from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
 from symderive.check.oracle import extent_of, shape_of
-from symderive.claims.compare import finite, same
+from symderive.claims.compare import close_where_finite, finite, same
 from symderive.claims.lines import ClaimError
 from symderive.claims.points import FAR, Point
 from symderive.claims.points import Condition as Change
-from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.world import Sizes
 from symderive.record import record
 from symderive.spec import model, syntax
-from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
     from symderive.claims.court import Court
-    from symderive.claims.outcome import Outcome
     from symderive.claims.trial import Trial
 
 POINTS = 7
+FEW_DIGITS = 400
+"""Numbers that still cancel with so many digits decide nothing about a condition."""
+
+EQUAL = (3, 2, 4)
+"""Values of sizes that are equal."""
+
+MOST_WORK = 20_000
+"""Multiplications of a forward at sizes that a condition has."""
+
 SHIFTS = 4
 """How many parts of the inputs at which a claim fails are tried at smaller sizes."""
 
@@ -40,7 +47,7 @@ class Condition:
 
     A ``weak`` one may hold by chance: it gives way to an explanation of what is wrong. That a tensor is one-hot makes
     most products of its entries vanish; one by which a gradient is taken can hardly be binary, or have a given sum;
-    and who writes an upstream means any upstream.
+    and who writes an upstream means any upstream. ``sizes`` have the values given, ``equal`` ones the same.
     """
 
     text: str
@@ -48,6 +55,7 @@ class Condition:
     about: str = ""
     change: Change | None = None
     sizes: tuple[tuple[str, int], ...] = ()
+    equal: tuple[str, ...] = ()
     weak: bool = False
 
     def points(self, trial: Trial, failed: Point | None = None) -> Iterator[Point]:
@@ -59,13 +67,17 @@ class Condition:
             yield point
         if failed is not None:
             points = trial.court.points
-            sizes = {**failed.sizes, **dict(self.sizes)}
+            sizes = self.sized(failed.sizes)
             if not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 return
             for shift in range(1 if sizes == failed.sizes else SHIFTS):
                 start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes, shift)
                 if (made := points.under(sizes, self.applied, start)) is not None:
                     yield replace(made, note=failed.note)
+
+    def sized(self, sizes: Sizes, number: int = 0) -> Sizes:
+        """Sizes, changed so that it holds."""
+        return {**sizes, **dict.fromkeys(self.equal, EQUAL[number % len(EQUAL)]), **dict(self.sizes)}
 
     def applied(self, draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
         """Make it hold."""
@@ -77,11 +89,11 @@ class Condition:
         plan = points.plan
         sides = [p.inputs for p in points.main if p.note]
         for n in range(POINTS):
-            sizes = {**plan[n if n < min(len(plan), 2) else 0], **dict(self.sizes)}
-            if self.sizes and not points.chooser.valid(sizes):  # type: ignore[arg-type]
+            sizes = self.sized(plan[n if n < min(len(plan), 2) else 0], n)
+            if (self.sizes or self.equal) and not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 continue
             begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else None
-            if begin and self.sizes:
+            if begin and (self.sizes or self.equal):
                 begin = stretched(court.spec, begin, sizes)
             point = points.under(sizes, self.applied, begin, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
             if point is not None:
@@ -117,14 +129,16 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     varied = False
     points: list[Point] = []
     for point in condition.points(trial, failed):
-        points.append(point)
         if point.note != FAR and not promising(trial, point, keep=True):
             return False  # far out, where floats cancel, only exact numbers turn it down
+        if not points and not trial.at(point).holds:
+            return False  # before more points are drawn
+        points.append(point)
     for point in points:
         if condition.kind == "binary":
             values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
         varied |= not _is_identity(point.inputs.get(condition.about))
-        outcome = trial.at(point)
+        outcome = trial.at(point, digits=FEW_DIGITS)
         if not outcome.holds:
             return False
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
@@ -132,7 +146,7 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         return False
     if condition.kind not in _OF_INPUTS and not (condition.weak and condition.kind == "ones"):
         return True
-    return 3 * sum(_needed(trial, condition, p) for p in points) >= len(points)
+    return 5 * sum(_needed(trial, condition, p) for p in points) >= len(points)
 
 
 _OF_INPUTS = ("symmetric", "rows", "binary", "one_hot")
@@ -186,6 +200,18 @@ def _whole(draw: sample.Draw, values: np.ndarray, name: str) -> np.ndarray:
     return objects(sample.ASSUMPTIONS[name](draw, values))
 
 
+class _Binary:
+    """Zeros and ones, every second time nearly all of them ones: few ones would make products of entries vanish."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, draw: sample.Draw, values: np.ndarray) -> np.ndarray:
+        self.count += 1
+        found = _whole(draw, values, "binary")
+        return objects(np.where(draw.integers(8, values.shape) > 0, 1, found)) if self.count % 2 == 0 else found
+
+
 def _rows(draw: sample.Draw, values: np.ndarray) -> np.ndarray:
     """Rows that sum to 1: scaled where all is positive, else by one entry, so that the others stay large."""
     total = values.sum(-1, keepdims=True)
@@ -224,7 +250,7 @@ def _of_input(tensor: model.Input, own: bool) -> Iterator[Condition]:
     if rank >= 1:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
         yield Condition(rows, "rows", name, _on(name, _rows), weak=own)
-    yield Condition(f"{name} binary", "binary", name, _on(name, lambda d, a: _whole(d, a, "binary")), weak=own)
+    yield Condition(f"{name} binary", "binary", name, _on(name, _Binary()), weak=own)
     if rank >= 1 and not own:
         yield Condition(f"{name} one-hot", "one_hot", name, _on(name, lambda d, a: _whole(d, a, "one_hot")), weak=True)
 
@@ -248,7 +274,10 @@ def candidates(trial: Trial) -> Iterator[Condition]:
 
 
 def _sizes(trial: Trial) -> Iterator[Condition]:
-    """Each size with the spec's value, where that is cheap; none for a claim that fails at rare points only."""
+    """Each size with the spec's value, where that is cheap, and two that are equal in the spec.
+
+    None for a claim that fails at rare points only.
+    """
     if _rarely_wrong(trial):
         return
     chooser = trial.court.points.chooser
@@ -256,8 +285,11 @@ def _sizes(trial: Trial) -> Iterator[Condition]:
         value = trial.spec.sizes.get(name)
         if isinstance(value, int) and value > 1:
             sizes = {**trial.court.points.plan[0], name: value}
-            if chooser.valid(sizes) and chooser.work(sizes) <= 20_000:  # type: ignore[arg-type]
-                yield Condition(f"{name} = {value}", "size", name, None, ((name, value),))
+            if chooser.valid(sizes) and chooser.work(sizes) <= MOST_WORK:  # type: ignore[arg-type]
+                yield _at(name, value)
+    for a, b in itertools.combinations(chooser.names, 2):
+        if trial.spec.sizes.get(a) == trial.spec.sizes.get(b):
+            yield _alike(a, b)
 
 
 def _rarely_wrong(trial: Trial) -> bool:
@@ -268,14 +300,53 @@ def find_condition(trial: Trial, failed: Point) -> Condition | None:
     """The first condition under which a claim is right that is wrong at a point."""
     if _is_multiple(trial):
         return None
-    return next((c for c in candidates(trial) if holds(trial, c, failed)), None)
+    found = list(candidates(trial))
+    kinds = {c.kind for c in found}
+    open_kinds = {k for k in kinds if not _refuted(trial, [c for c in found if c.kind == k])}
+    return next((c for c in found if c.kind in open_kinds and holds(trial, c, failed)), None)
+
+
+def _refuted(trial: Trial, conditions: list[Condition]) -> bool:
+    """Whether a claim fails where several conditions hold together, so that none of them makes it right."""
+    if len(conditions) < 2:
+        return False
+    texts = " and ".join(c.text for c in conditions)
+    sizes = {name: value for c in conditions for name, value in c.sized({}).items() if isinstance(value, int)}
+    return any(_differs(trial, p) for p in _together(trial, texts, conditions, sizes))
+
+
+def _differs(trial: Trial, point: Point) -> bool:
+    """Whether floats see a difference where both sides have a value; where one has none, nothing is said."""
+    try:
+        sides = trial.court.bench(point, FLOAT).sides(trial.line, trial.node)
+    except ClaimError:
+        return False
+    claimed = sides.claimed.astype(float)
+    known = np.isfinite(claimed)
+    return not close_where_finite(claimed[known], sides.true[known])
+
+
+def _together(trial: Trial, texts: str, conditions: list[Condition], sizes: Mapping[str, int]) -> list[Point]:
+    """A point at which conditions hold together; none where no such point was found, or it takes too long there."""
+    points, key = trial.court.points, ("together", texts)
+    if key not in trial.court.remembered:
+        wanted = {**points.plan[0], **sizes}
+        trial.court.remembered[key] = []
+        if points.chooser.valid(wanted) and points.chooser.work(wanted) <= MOST_WORK:  # type: ignore[arg-type]
+
+            def change(*drawn: Any) -> None:
+                for condition in conditions:
+                    condition.applied(*drawn)
+
+            point = points.under(wanted, change)
+            trial.court.remembered[key] = [] if point is None else [point]
+    return trial.court.remembered[key]
 
 
 def _is_multiple(trial: Trial) -> bool:
     """Whether a claim is the truth times one number at all points, of whatever sizes: no condition makes it right."""
     ratio: Any = None
-    outcomes = [trial.at(p) for p in trial.court.points.main]
-    for sides in (o.sides for o in outcomes):
+    for sides in (trial.at(p).sides for p in trial.court.points.main):
         if sides is None:
             return False
         for claimed, true in zip(sides.claimed.flat, sides.true.flat, strict=True):
@@ -293,40 +364,31 @@ def _is_multiple(trial: Trial) -> bool:
 def find_size(trial: Trial) -> Condition | None:
     """The size whose value in the spec makes an invalid claim right: a number is written where the size should be."""
     numbers = {int(n.value) for n in trial.node.walk() if isinstance(n, syntax.Number) and n.value.denominator == 1}
-    return next((c for c in _sizes(trial) if c.sizes[0][1] in numbers and holds(trial, c)), None)
+    return next((c for c in _sizes(trial) if c.sizes and c.sizes[0][1] in numbers and holds(trial, c)), None)
 
 
-def ones(trial: Trial, failed: Point) -> list[str]:
-    """The sizes at whose value 1 a claim is right that is wrong at a point."""
-    found: list[str] = []
-    for name in () if _rarely_wrong(trial) else trial.court.points.chooser.names:
-        condition = Condition(f"{name} = 1", "size", name, None, ((name, 1),))
-        if holds(trial, condition, failed):
-            found.append(name)
-    return found
+def where_only(trial: Trial, failed: Point) -> str:
+    """The sizes at which alone a claim is right that is wrong at a point: at 1, at 2, or where two are equal."""
+    names = () if _is_multiple(trial) or _rarely_wrong(trial) else trial.court.points.chooser.names
+    pairs = list(itertools.combinations(names, 2))
+    families = (
+        [_at(n, 1) for n in names],
+        [_alike(a, b) for a, b in pairs],
+        [replace(_at(a, 1), text=f"{a} = {b} = 1", sizes=((a, 1), (b, 1))) for a, b in pairs],
+        [_at(n, 2) for n in names],
+    )
+    for family in families:
+        held = [] if _refuted(trial, family) else [c.text for c in family if holds(trial, c, failed)]
+        if held:
+            return " or ".join(held)
+    return ""
 
 
-# Where a claim has no value
+def _at(name: str, value: int) -> Condition:
+    """That a size has a value."""
+    return Condition(f"{name} = {value}", "size", name, None, ((name, value),))
 
 
-def without_zeros(trial: Trial, outcome: Outcome) -> tuple[Verdict, Diagnosis | None, str]:
-    """A claim that is right, but undefined where something is 0 that the forward allows to be."""
-    subject = outcome.point.note.removeprefix("zero ") if outcome.point.note.startswith("zero ") else None
-    subject = subject or _vanishing(trial, outcome)
-    condition = f"{subject} without zeros" if subject else "wherever the claim has a value"
-    where = f"{subject} has a zero" if subject else "a denominator of it is zero"
-    sentence = f"The claim is undefined where {where}, and the forward is differentiable there; it is right elsewhere."
-    return "conditional", Diagnosis("unknown", sentence, condition, trial.counterexample(outcome), trial.formula()), ""
-
-
-def _vanishing(trial: Trial, outcome: Outcome) -> str | None:
-    """The denominator that is zero at a point, or the input that is."""
-    for node in trial.node.walk():
-        if not (isinstance(node, syntax.Binary) and node.op == "/"):
-            continue
-        name = node.right.tensor if isinstance(node.right, syntax.Access) else to_text(node.right)
-        values = outcome.point.inputs.get(name)
-        if values is not None and (np.asarray(values) == 0).any():
-            return name
-    zeros = [n for n, a in outcome.point.inputs.items() if (np.asarray(a) == 0).any()]
-    return zeros[0] if len(zeros) == 1 else None
+def _alike(a: str, b: str) -> Condition:
+    """That two sizes are equal."""
+    return Condition(f"{a} = {b}", "size", a, equal=(a, b))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -59,6 +60,9 @@ def _others(value: Fraction) -> Iterator[Fraction]:
         yield from (value * Fraction(5, 4), value * Fraction(1, 2))
 
 
+FAR_OFF = 16
+
+
 def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
     """A court and a point with other values of the constants; None where there are none."""
     spec = trial.spec
@@ -70,8 +74,9 @@ def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
             return court, court.few[0]
     if not values:
         return None
-    for chosen in zip(*(_others(spec.constants[n]) for n in values), strict=True):
-        varied = replace(point, constants={**spec.constants, **dict(zip(values, chosen, strict=True))})
+    choices = zip(*(_others(spec.constants[n]) for n in values), strict=True)
+    for chosen, at in itertools.product(choices, (point, trial.court.points.rough)):
+        varied = replace(at, constants={**spec.constants, **dict(zip(values, chosen, strict=True))})
         if type(trial.court.points)(replace(spec, constants=varied.constants or {})).smooth(varied):
             return trial.court, varied
     return None
@@ -80,12 +85,11 @@ def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
 def only_for_constant(trial: Trial) -> Ruling | None:
     """The constant whose value in the spec a claim depends on, though it does not name it."""
     for name, value in trial.spec.constants.items():
-        for other in _others(value):
+        variable = _variable(trial.spec, name)
+        far = [FAR_OFF * value] if variable and not smooth(trial) else []  # borders far apart leave room between them
+        for other in (*_others(value), *far):
             constants = {**trial.spec.constants, name: other}
-            if _variable(trial.spec, name):
-                found = _at_constant(trial, constants)
-            else:
-                found = _at_other_shapes(trial, constants, value)
+            found = _at_constant(trial, constants) if variable else _at_other_shapes(trial, constants, value)
             if found is not None:
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
@@ -138,7 +142,7 @@ def _numbers(text: str) -> set[Fraction]:
 def _at_constant(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping[str, Any] | None:
     """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
     points = _points_at(trial.court, constants)
-    if smooth(trial):
+    if smooth(trial) and not any(_is_discrete(i) for i in trial.spec.inputs):
         points = points[:FEW]  # what is smooth on both sides is equal everywhere or nowhere
     for number, point in enumerate(points):
         try:
@@ -150,6 +154,11 @@ def _at_constant(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping[str
         if outcome.failed:
             return trial.counterexample(outcome)
     return None
+
+
+def _is_discrete(tensor: model.Input) -> bool:
+    """Whether an input jumps from one value to another, so that a few points may have the same throughout."""
+    return not tensor.is_real or bool({"binary", "one_hot"} & set(tensor.assume))
 
 
 FEW = 3

@@ -8,7 +8,7 @@ sides, bisection finds two that straddle it closely: a border in the wrong place
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -91,7 +91,7 @@ class Seeker:
         return list(self.known[border])
 
     def _around(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[tuple[Point, bool]]:
-        ends = _ends(values)
+        ends = two_sides(values)
         for sign in (s for s in border.signs if s):
             seen = next((p for p, v in values if _has(v, sign)), None)
             found = self.reach(border, sign, values) if seen is None else None
@@ -103,11 +103,11 @@ class Seeker:
                 yield found[0], True
             elif seen is not None and seen.note == FAR:  # there floats do not see a small difference
                 yield seen, True
-        ends = ends or _ends(values)
-        if ends is not None and len(border.signs) > 1:
+        ends = ends or two_sides(values)
+        if ends is not None and len(border.signs) > 1 and not _jumps(v for _, v in values):
             others = sorted((p for p in self.at_hand if p not in ends[:2]), key=lambda p: p.note != SIDE)[:MOST_OTHERS]
             rest = self._apart_from(border)
-            for point in self._bisected(border, *ends):
+            for point in self.bisected(border, *ends):
                 if self.probe.smooth(point):
                     yield point, True
                     yield from ((_taken(point, other, rest), False) for other in others if rest)
@@ -137,7 +137,31 @@ class Seeker:
         def goal(v: np.ndarray | None) -> float:
             return -np.inf if v is None or not v.size else float(np.nanmax(np.where(np.isnan(v), -np.inf, sign * v)))
 
-        point, best = max(values, key=lambda pair: goal(pair[1]))
+        def highest(some: Sequence[tuple[Point, np.ndarray]]) -> tuple[Point, np.ndarray]:
+            return max(some, key=lambda pair: goal(pair[1]))
+
+        found = self._climbed(border, sign, highest(values), goal)
+        usual = [pair for pair in values if pair[0].note != FAR]  # far out there may be no way up, in floats
+        return found or (self._climbed_near(border, sign, highest(usual), goal) if usual else None)
+
+    def _climbed_near(
+        self, border: Border, sign: int, start: tuple[Point, np.ndarray], goal: Callable[[np.ndarray | None], float]
+    ) -> tuple[Point, np.ndarray] | None:
+        """Such a point, come to in small steps."""
+        point, best = start
+        for _ in range(ROUNDS):
+            if (nearer := self._nearer(border, point, goal(best), goal)) is None:
+                return None
+            point, best = nearer
+            if _has(best, sign):
+                return (replace(point, note=NOTE), best) if self.probe.smooth(point) else None
+        return None
+
+    def _climbed(
+        self, border: Border, sign: int, start: tuple[Point, np.ndarray], goal: Callable[[np.ndarray | None], float]
+    ) -> tuple[Point, np.ndarray] | None:
+        """Such a point, come to from one at hand."""
+        point, best = start
         for _ in range(ROUNDS):
             before = goal(best)
             for move in self._moves(border, point):
@@ -188,7 +212,8 @@ class Seeker:
 
     # Close to it
 
-    def _bisected(self, border: Border, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
+    def bisected(self, border: Border, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
+        """Two points close to a border, on either side of it, between two that have different signs at an entry."""
         low, high = Fraction(0), Fraction(1)
         first = self._at(border, a)
         if first is None:
@@ -276,6 +301,11 @@ ROUNDS = 3
 SECANTS = 3
 
 
+def _jumps(values: Iterable[np.ndarray]) -> bool:
+    """Whether a border takes whole values only, so that nothing is close to it: what it jumps at has borders too."""
+    return all((v == np.floor(v)).all() for v in values)
+
+
 def _has(values: np.ndarray, sign: int) -> bool:
     return bool((np.sign(values) == sign).any())
 
@@ -312,7 +342,7 @@ def _without_steps(border: Border, values: list[np.ndarray]) -> Iterator[Border]
 LARGEST_STEP = 1e15
 
 
-def _ends(values: list[tuple[Point, np.ndarray]]) -> tuple[Point, Point, tuple[int, ...]] | None:
+def two_sides(values: list[tuple[Point, np.ndarray]]) -> tuple[Point, Point, tuple[int, ...]] | None:
     """Two points at which some entry has different signs, and that entry."""
     below, above = ([(p, v) for p, v in values if _has(v, sign)] for sign in (-1, 1))
     for (a, u), (b, v) in itertools.product(below, above) if below and above else ():

@@ -18,7 +18,7 @@ from symderive.claims import (
     residual,
     values,
 )
-from symderive.claims.conditions import ones
+from symderive.claims.conditions import where_only
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.inline import inlined
 from symderive.claims.lines import FAULTS, ClaimError, names_in
@@ -137,9 +137,9 @@ def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:
     elif (
         desk.outcome.error is None
         and finding.kind != "missing_cross_terms"
-        and (names := ones(desk.trial, desk.outcome.point))
+        and (sizes := where_only(desk.trial, desk.outcome.point))
     ):
-        yield f"It holds only where {' or '.join(f'{n} = 1' for n in names)}."
+        yield f"It holds only where {sizes}."
 
 
 def _correction(desk: Desk, finding: Finding) -> str | None:

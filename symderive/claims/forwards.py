@@ -14,6 +14,7 @@ from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import BOUNDING
 from symderive.claims.lines import ClaimError, names_in
+from symderive.claims.points import Point
 from symderive.claims.trees import Place, binders_above, negated, places, put, tensor_of
 from symderive.claims.world import World
 from symderive.errors import SymderiveError
@@ -24,15 +25,17 @@ _PART = "~part"
 _TWO = Fraction(2)
 
 
-def _gradients(desk: Desk, equations: Sequence[model.Equation], tensor: str) -> list[np.ndarray] | None:
-    """The gradient of a tensor under other equations, at the desk's points, as floats.
+def _gradients(
+    desk: Desk, equations: Sequence[model.Equation], tensor: str, points: Sequence[Point] | None = None
+) -> list[np.ndarray] | None:
+    """The gradient of a tensor under other equations, at the desk's points or at others, as floats.
 
     For a claim that mentions no upstream, the upstream is 1.
     """
     desk.spend_forward()
     found = []
     ones = not any(n.startswith("d") and n[1:] in desk.spec.outputs for n in names_in(desk.node))
-    for point in desk.points:
+    for point in desk.points if points is None else points:
         first = point.world(desk.spec, FLOAT)
         try:
             upstreams = {n: np.ones(np.shape(a)) for n, a in first.upstreams.items()} if ones else first.upstreams
@@ -46,11 +49,21 @@ def _gradients(desk: Desk, equations: Sequence[model.Equation], tensor: str) -> 
     return found
 
 
-def _is_claim(desk: Desk, gradients: list[np.ndarray] | None) -> bool:
+def _is_claim(desk: Desk, equations: Sequence[model.Equation], tensor: str) -> bool:
+    """Whether the claim is the gradient of a tensor under other equations: at two points, then at all."""
+    gradients = _gradients(desk, equations, tensor) if desk.line.role == "gradient" else None
     if gradients is None or desk.claimed is None or not any(np.any(g) for g in gradients):
         return False
-    pairs = zip(gradients, desk.claimed, strict=True)
-    return all(g.size == c.size and close_floats(g.reshape(c.shape), c, 1e-9) for g, c in pairs)
+    if not all(map(_alike, gradients, desk.claimed)):
+        return False
+    others = _gradients(desk, equations, tensor, desk.court.points.main)
+    return others is not None and all(
+        _alike(g, desk.value(b, desk.node)) for g, b in zip(others, desk.elsewhere, strict=True)
+    )
+
+
+def _alike(gradient: np.ndarray, claimed: np.ndarray) -> bool:
+    return gradient.size == claimed.size and close_floats(gradient.reshape(claimed.shape), claimed, 1e-9)
 
 
 # Parts without a name
@@ -210,7 +223,7 @@ def flipped_argument(desk: Desk) -> Finding | None:
         if not (isinstance(argument, syntax.Unary) and argument.op == "-"):
             continue
         new = replace(node, arguments=(negated(argument), *node.arguments[1:]))
-        if _is_claim(desk, _changed(desk, equation, place, new)):
+        if _is_changed(desk, equation, place, new):
             sentence = f"The sign inside {desk.text(node)} is lost: this is the gradient with {desk.text(new)} instead."
             return Finding("sign", sentence)
     return None
@@ -223,12 +236,10 @@ def _calls(spec: model.Spec) -> Iterator[tuple[model.Equation, Place, syntax.Cal
                 yield equation, place, node
 
 
-def _changed(desk: Desk, equation: model.Equation, place: Place, new: syntax.Node) -> list[np.ndarray] | None:
-    if desk.line.role != "gradient" or desk.claimed is None:
-        return None
+def _is_changed(desk: Desk, equation: model.Equation, place: Place, new: syntax.Node) -> bool:
+    """Whether the claim is the gradient of the forward with one part of it changed."""
     changed = replace(equation, right=put(equation.right, place, new))
-    equations = [changed if e is equation else e for e in desk.spec.equations]
-    return _gradients(desk, equations, desk.line.tensor)
+    return _is_claim(desk, [changed if e is equation else e for e in desk.spec.equations], desk.line.tensor)
 
 
 def other_forward(desk: Desk) -> Finding | None:
@@ -239,7 +250,7 @@ def other_forward(desk: Desk) -> Finding | None:
         for place, new, words in _readings(desk, equation):
             if desk.late:
                 return None
-            if _is_claim(desk, _changed(desk, equation, place, new)):
+            if _is_changed(desk, equation, place, new):
                 return Finding("other_variable", f"This is the gradient of something else: {words}.")
     return _reparametrised(desk)
 
@@ -283,7 +294,7 @@ def _reparametrised(desk: Desk) -> Finding | None:
         return None
     for name, words in _MEANINGS.items():
         equations = [replace(e, right=_wrapped(e.right, tensor, name)) for e in desk.spec.equations]
-        if _is_claim(desk, _gradients(desk, equations, tensor)):
+        if _is_claim(desk, equations, tensor):
             sentence = (
                 f"This is the gradient by {words.format(tensor)}: {tensor} is read as that, not as {tensor} itself."
             )

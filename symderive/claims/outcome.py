@@ -15,6 +15,9 @@ from symderive.claims.lines import ClaimError
 from symderive.claims.points import Point
 from symderive.record import record
 
+MOST_DIGITS = 4000
+"""Numbers that still cancel with so many digits are left undecided."""
+
 
 @record
 class Outcome:
@@ -43,7 +46,7 @@ class Outcome:
         return self.wrong is not None
 
 
-def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides]) -> Outcome:
+def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides], most: int = MOST_DIGITS) -> Outcome:
     """Entry by entry. ``again`` gives the sides in other numbers, for a difference that may be rounding."""
     wrong = undefined = None
     decided = still_open = 0
@@ -57,7 +60,7 @@ def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides]) -> Out
         if not finite(claimed):
             undefined = undefined or at
         elif wrong is None and not equal(claimed, true):
-            differs = _exact(claimed, true) or _differ(known, at, again)
+            differs = _exact(claimed, true) or _differ(known, at, again, most)
             if differs:
                 wrong = at
             elif differs is None:
@@ -70,11 +73,7 @@ def _exact(*numbers: Any) -> bool:
     return all(isinstance(n, int | Fraction) for n in numbers)
 
 
-MOST_DIGITS = 4000
-"""Numbers that still cancel with so many digits are left undecided."""
-
-
-def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides]) -> bool | None:
+def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int) -> bool | None:
     """Whether two entries differ that seem to: with more digits, a difference vanishes or stays.
 
     There must be enough digits to see a number as small as ``1 - sigmoid(1000)`` beside 1. Where few digits agreed by
@@ -84,7 +83,7 @@ def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact
     before = _pair(known[digits], at, digits)
     while True:
         digits = max(2 * digits + 20, _leading_zeros(before) + EXACT.digits)
-        if digits > MOST_DIGITS:
+        if digits > most:
             return None
         if digits not in known:
             known[digits] = again(with_digits(digits))

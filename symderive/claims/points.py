@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +16,7 @@ from sympy import Expr, Integer, Mod, Symbol, floor
 from symderive.check import sample
 from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
-from symderive.check.kinks import nearest
+from symderive.check.kinks import Kink, nearest
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
 from symderive.claims.lines import NotJudged
@@ -38,6 +38,9 @@ MOST_CHOICES = 1000
 """Of sizes."""
 MOST_WORK = 800
 """Multiplications of one forward that are still cheap; larger sizes are left out."""
+
+SHAKEN = 1e-6
+"""How far one looks around a tie, relative to the numbers there."""
 
 Condition = Callable[[sample.Draw, dict[str, np.ndarray], dict[str, np.ndarray]], None]
 """Changes inputs and upstreams, in place, so that something holds."""
@@ -260,8 +263,8 @@ class Points:
         """A point at the smallest sizes with no round numbers, so that a rounded or periodic function does not hide."""
         rng = np.random.default_rng(self.seed + 1)
         inputs = sample.away_from_kinks(self.spec, self.plan[0], rng, exact=True, rough=ROUGH)
-        draw = sample.Draw(rng, exact=True, rough=ROUGH)
-        return Point(self.plan[0], inputs, random_upstreams(self.spec, self.plan[0], draw.entries))
+        entries = sample.Draw(rng, exact=True, rough=ROUGH).entries
+        return Point(self.plan[0], inputs, random_upstreams(self.spec, self.plan[0], entries))
 
     def point(self, sizes: Sizes, tries: int = 40) -> Point:
         """A random point, away from kinks if so many tries are enough for that."""
@@ -333,12 +336,28 @@ class Points:
         return self.distance(point) > 1e-9
 
     def distance(self, point: Point) -> float:
-        """How far a point is from the nearest kink of the forward; negative where that is not finite."""
+        """How far a point is from the nearest kink of the forward; negative where that is not finite.
+
+        A tie that stays one all around the point is no kink: ``min(r * A, clamp(r, a, b) * A)`` where r is between.
+        """
         try:
             kinks, finite = sample.passed(self.spec, point.sizes, point.inputs)
+            if not finite or all(k.distance or k.is_pole for k in kinks):
+                return nearest(kinks) if finite else -1
+            around, finite = sample.passed(self.spec, point.sizes, self._shaken(point.inputs))
         except SymderiveError:
             return -1
-        return nearest(kinks) if finite else -1
+        tied = {k.site for k in kinks if not k.distance and not k.is_pole}
+        if not finite or any(2 * _beside(around, site) < _beside(kinks, site) for site in tied):
+            return 0
+        return nearest([k for k in kinks if k.distance or k.is_pole])
+
+    def _shaken(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The inputs a little to the side, in floats: all real ones that are not 0 or 1 by what the spec says."""
+        found, rng = sample.as_floats(inputs), np.random.default_rng(self.seed)
+        for name in (i.name for i in self.spec.inputs if i.is_real and not {"binary", "one_hot"} & set(i.assume)):
+            found[name] = found[name] + SHAKEN * (1 + abs(found[name])) * rng.uniform(0.5, 1, np.shape(found[name]))
+        return found
 
     def under(
         self, sizes: Sizes, condition: Condition, start: Mapping[str, np.ndarray] | None = None, scale: float = 1.0
@@ -363,6 +382,11 @@ class Points:
     def _at_sizes(self, sizes: Sizes) -> Mapping[str, np.ndarray] | None:
         """Inputs that were drawn at these sizes before."""
         return next((p.inputs for p in self.main if p.sizes == sizes), None)
+
+
+def _beside(kinks: Sequence[Kink], site: int) -> float:
+    """How near the nearest kink at one place of the text is, but for ties."""
+    return min((k.distance for k in kinks if k.site == site and k.distance), default=math.inf)
 
 
 def _alike(ratios: list[Fraction]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symderive.check.exact import EXACT
+from symderive.check.exact import EXACT, Exact
 from symderive.check.floats import FLOAT
 from symderive.check.kinks import nearest
 from symderive.check.numbers import Domain
@@ -17,6 +17,7 @@ from symderive.check.oracle import Evaluator, shape_of
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.borders import Border
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
+from symderive.claims.outcome import with_digits
 from symderive.claims.points import Point
 from symderive.claims.world import Sizes, World, gradient_names
 from symderive.spec import model, syntax
@@ -34,7 +35,10 @@ MOST_HELPED = 500
 """Multiplications of a forward where a helper in array form is computed for its shape."""
 
 TOUCHING = 1e-40
-"""How far from a kink of the forward a number of 50 digits is on it."""
+"""How far from a kink of the forward a number of 50 digits is on it, or is what is left of numbers that cancel."""
+
+MANY = 350
+"""Digits with which such a rest is far smaller, and a number that is as small stays."""
 
 
 class Probe:
@@ -186,12 +190,17 @@ class Probe:
         if distance < 0 or points.chooser.work(point.sizes) > MOST_EXACT:
             return False
         try:
-            evaluator = Evaluator.of(self.spec, point.inputs, point.sizes, EXACT, watch=True)  # type: ignore[arg-type]
-            for name in self.spec.outputs:
-                evaluator.tensor(name)
+            near = self._exact_distance(point, EXACT)
+            return near > TOUCHING or (near > 0 and self._exact_distance(point, with_digits(MANY)) > near / 2)
         except FAULTS:
             return False
-        return nearest(evaluator.kinks) > TOUCHING
+
+    def _exact_distance(self, point: Point, base: Exact) -> float:
+        """How far a point is from the nearest kink of the forward, in numbers of so many digits."""
+        evaluator = Evaluator.of(self.spec, point.inputs, point.sizes, base, watch=True)  # type: ignore[arg-type]
+        for name in self.spec.outputs:
+            evaluator.tensor(name)
+        return nearest(evaluator.kinks)
 
 
 MOST_EXACT = 500

@@ -15,6 +15,7 @@ from symderive.claims.crossing import straddling
 from symderive.claims.lines import ClaimError, NotJudged
 from symderive.claims.outcome import Outcome
 from symderive.claims.points import Point
+from symderive.claims.poles import at_poles
 from symderive.claims.reach import larger, reaching
 from symderive.claims.resizing import resized
 from symderive.spec import syntax
@@ -47,7 +48,7 @@ def scouted(trial: Trial) -> Outcome | None:
             continue
         if outcome.undefined is not None or outcome.wrong is not None:
             return outcome
-    return None
+    return at_poles(trial)
 
 
 def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from symderive.check.exact import EXACT
+from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
 from symderive.claims.compare import finite
 from symderive.claims.counterexample import counterexample
 from symderive.claims.lines import ClaimError, Line, NotJudged, names_in
-from symderive.claims.outcome import Outcome, compared
+from symderive.claims.outcome import MOST_DIGITS, Outcome, compared
 from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.scouting import scouted
 from symderive.claims.undecided import undecided
+from symderive.claims.world import Sizes
 from symderive.spec import syntax
 from symderive.spec.format import to_text
 
@@ -48,14 +50,14 @@ class Trial:
 
     # What happens at points
 
-    def at(self, point: Point, base: Domain = EXACT, *, keep: bool = True) -> Outcome:
-        """The side against the truth at one point."""
+    def at(self, point: Point, base: Domain = EXACT, *, keep: bool = True, digits: int = MOST_DIGITS) -> Outcome:
+        """The side against the truth at one point, with at most so many ``digits``."""
         bench = self.court.bench if keep else self.court.new_bench
         try:
             sides = bench(point, base).sides(self.line, self.node)
         except ClaimError as error:
             return Outcome(point, None, error=error)
-        return compared(point, sides, lambda other: bench(point, other).sides(self.line, self.node))
+        return compared(point, sides, lambda other: bench(point, other).sides(self.line, self.node), digits)
 
     def counterexample(self, outcome: Outcome) -> Mapping[str, Any]:
         """The entry at which the claim fails."""
@@ -94,14 +96,32 @@ class Trial:
 
         Raises :class:`NotJudged` where the points decide nothing.
         """
-        outcomes = [self.at(p) for p in self.court.points.main]
-        against = next((o for o in outcomes if o.error), None) or next((o for o in outcomes if o.failed), None)
+        outcomes: list[Outcome] = []
+        sizes: list[Sizes] = []
+        against = None
+        for point in self.court.points.main:
+            if against is not None and (point.sizes in sizes or not self.misshapen(point)):
+                continue
+            sizes.append(point.sizes)
+            outcomes.append(self.at(point))
+            if outcomes[-1].error or (against is None and outcomes[-1].failed):
+                against = outcomes[-1]
+            if outcomes[-1].error:
+                break
         if against is None and not sum(o.decided for o in outcomes):
             raise NotJudged("the forward has no derivative at any point that was tried")
         if against is None and (far := scouted(self)):
             outcomes.append(far)
             against = far if far.failed else None
         return outcomes, against or next((o for o in outcomes if o.undefined is not None), None)
+
+    def misshapen(self, point: Point) -> bool:
+        """Whether the side has no value of the right shape at a point, which floats tell as well."""
+        try:
+            self.court.bench(point, FLOAT).sides(self.line, self.node)
+        except ClaimError:
+            return True
+        return False
 
     def constant(self) -> Ruling | None:
         """Whether the claim holds only for the spec's value of a constant."""
@@ -111,7 +131,7 @@ class Trial:
 
     def undefined(self, outcome: Outcome) -> Ruling:
         """A claim that has no value where the truth has one."""
-        from symderive.claims.conditions import without_zeros
+        from symderive.claims.zeros import without_zeros
 
         points = [o for p in self.court.points.main if (o := self.at(p)).sides is not None]
         if not any(finite(c) for o in points for c in o.sides.claimed.flat):  # type: ignore[union-attr]
