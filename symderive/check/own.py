@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from symderive.check.ops import Op, OpError, TorchOp, named
+from symderive.check.ops import Op, OpError, TorchOp, named, run
 
 Saved = tuple[Any, Sequence[Tensor]]
 
@@ -18,12 +18,14 @@ Saved = tuple[Any, Sequence[Tensor]]
 class Own:
     """An op that is checked in place of the emitted code, and what is found out about it on the way.
 
-    ``missing`` are the gradients for which autograd gave None, ``said`` holds what is wrong with a second call.
+    ``missing`` are the gradients for which autograd gave None, ``said`` holds what is wrong with a second call and
+    ``alone`` with a gradient that is asked for by itself: each empty where nothing is.
     """
 
     op: Op
     missing: set[str] = field(default_factory=set)
     said: list[str] = field(default_factory=list)
+    alone: list[str] = field(default_factory=list)
 
     @property
     def INPUTS(self) -> tuple[str, ...]:
@@ -49,7 +51,8 @@ class Own:
             return result  # the caller says so
         outputs = named(self.OUTPUTS, result[0], "forward")
         if not self.said:
-            self.said.append(_apart(outputs, named(self.OUTPUTS, self.op.forward(*inputs)[0], "forward")))
+            again = named(self.OUTPUTS, self.op.forward(*inputs)[0], "forward")
+            self.said.append("".join(TWICE.format(n, a) for n, a in _apart(outputs, again)[:1]))
         if self.said[0]:
             raise OpError(self.said[0])
         return result[0], (result[1], inputs)
@@ -64,7 +67,31 @@ class Own:
         _unchanged("backward", names, before, arguments)
         if isinstance(self.op, TorchOp):
             self.missing.update(self.op.unreached)
+            if not self.alone:
+                whole = dict(zip(self.WRT, result, strict=True))
+                self.alone.append(_alone(self.op, inputs, upstreams, whole))
+        if any(self.alone):
+            raise OpError(self.alone[0])
         return result
+
+
+TWICE = (
+    "two calls with the same inputs give values of {} that are {:.2g} apart: nothing may be drawn at random, or kept "
+    "from one call to the next"
+)
+
+
+def _alone(op: TorchOp, inputs: Sequence[Tensor], upstreams: Sequence[Tensor], whole: dict[str, Tensor]) -> str:
+    """What is wrong where only one input requires a gradient, as where the others are frozen; empty if nothing is."""
+    for name in op.WRT if len(op.WRT) > 1 else ():
+        where = f"where {name} is the only input that requires a gradient"
+        try:
+            got = run(replace(op, WRT=(name,), unreached=set()), inputs, upstreams).gradients
+        except OpError as error:
+            return f"{where}, {error}"
+        for gradient, apart in _apart({f"d{name}": whole[name]}, got):
+            return f"{where}, {gradient} is {apart:.2g} off: does the backward heed ctx.needs_input_grad?"
+    return ""
 
 
 def _unchanged(what: str, names: Sequence[str], before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
@@ -73,8 +100,9 @@ def _unchanged(what: str, names: Sequence[str], before: Sequence[Tensor], after:
             raise OpError(f"{what} changes {name} in place: another op may still read it")
 
 
-def _apart(first: dict[str, Tensor], second: dict[str, Tensor]) -> str:
-    """What to say where two calls differ by more than the order of a summation may explain; empty where they do not."""
+def _apart(first: dict[str, Tensor], second: dict[str, Tensor]) -> list[tuple[str, float]]:
+    """What differs between two calls by more than the order of a summation may explain, and by how much."""
+    found = []
     for name, one in first.items():
         other = second[name]
         if one.is_meta or not one.numel() or one.shape != other.shape:
@@ -83,6 +111,5 @@ def _apart(first: dict[str, Tensor], second: dict[str, Tensor]) -> str:
         unit = torch.finfo(one.dtype).eps if one.dtype.is_floating_point else 0.0
         apart = float((one.double() - other.double()).abs().nan_to_num().max())
         if apart > unit**0.5 * size:
-            found = f"two calls with the same inputs give values of {name} that are {apart:.2g} apart"
-            return f"{found}: nothing may be drawn at random, or kept from one call to the next"
-    return ""
+            found.append((name, apart))
+    return found

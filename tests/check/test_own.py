@@ -83,7 +83,24 @@ def through_numpy(x, a):
     return Numpy.apply(x, a)
 
 
+def only_what_is_needed(ctx, dy):
+    return tuple(g for g, needed in zip(right(ctx, dy), ctx.needs_input_grad, strict=True) if needed)
+
+
+def the_other_where_one_is_needed(ctx, dy):
+    dx, da = right(ctx, dy)
+    return dx, da if ctx.needs_input_grad[0] else 0 * da
+
+
 FAULTS = {
+    "a gradient left out": (
+        backward_of(only_what_is_needed),
+        "where x is the only input that requires a gradient, backward raised RuntimeError: .* number of gradients",
+    ),
+    "a gradient of a frozen input": (
+        backward_of(the_other_where_one_is_needed),
+        r"where a is the only input that requires a gradient, da is [\d.]+ off: does the backward heed",
+    ),
     "an exception": (lambda x, a: x @ a @ x, r"forward raised RuntimeError: both arguments .* \(test_own\.py:\d+\)"),
     "an exit": (leaves, r"forward raised SystemExit: 3 \(test_own\.py:\d+\)"),
     "an input changed": (changes_x, "forward changes x in place"),
