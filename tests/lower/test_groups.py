@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sympy import oo
 
 import symderive
+from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Sum, Where
+from symderive.algebra.rules.sums import linearity
 from symderive.lower import lower
 from symderive.lower import plan as p
 from symderive.spec import loads
@@ -59,3 +62,14 @@ def test_a_mask_of_pairs_is_made_where_no_shape_says_how_many_groups_there_are()
     spec = loads(text + "  y[e, h] = exp(s[e, h] - logsumexp[f : dst[f] == dst[e]](s[f, h]))")
     nodes = [n for a in lower(symderive.derive(spec).core.forward).assignments for n in p.walk(a.value)]
     assert not any(isinstance(n, p.Grouped) for n in nodes)
+
+
+def test_what_is_infinite_of_an_empty_group_stays_under_its_sum():
+    entries, groups = size("M"), size("N")
+    e, f, i = Index("e", entries), Index("f", entries), Index("i", groups)
+    read = Access("t", e)
+    total = LogSumExp.over(Where(Eq(Access("t", f), read), Access("s", f), -oo), [f])
+    assert isinstance(linearity(Sum.over(Eq(i, read) * total * Access("w", e), [e])), Sum)
+    g = Index("g", entries)
+    of_own = linearity(Sum.over(Eq(Access("t", g), read) * total * Access("w", e), [e]))
+    assert not isinstance(of_own, Sum) and of_own.atoms(LogSumExp)

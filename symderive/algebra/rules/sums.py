@@ -98,7 +98,10 @@ def _contract_where(term: Expr, indices: tuple[Index, ...]) -> tuple[Expr, tuple
 
 
 def _alike(term: Expr, indices: tuple[Index, ...]) -> Expr:
-    """``sum_k delta(t_k, g) a(t_k) f_k = a(g) sum_k delta(t_k, g) f_k``: a factor that is the same for all terms."""
+    """``sum_k delta(t_k, t_e) a(t_k) f_k = a(t_e) sum_k delta(t_k, t_e) f_k``: a factor that is the same for all terms.
+
+    Of a group that may be empty none is: ``a(i)`` may be infinite there, as a logsumexp of nothing is.
+    """
     parts = [_alike_in_branch(f, indices) for f in factors(term)]
     for delta in [f for f in parts if isinstance(f, Eq)]:
         parts = [f if f is delta else _read_alike(f, delta, indices) for f in parts]
@@ -109,17 +112,15 @@ def _alike_in_branch(factor: Expr, indices: tuple[Index, ...]) -> Expr:
     if not (isinstance(factor, Where) and factor.args[2] is S.Zero):
         return factor
     condition, value, _ = factor.args
-    for delta in condition.args if isinstance(condition, And) else (condition,):
-        value = Mul(*(_read_alike(f, delta, indices) for f in factors(value)))
-    return Where(condition, value, S.Zero)
+    return Where(condition, Mul(*(_read_alike(f, condition, indices) for f in factors(value))), S.Zero)
 
 
 def _read_alike(factor: Expr, delta: Expr, indices: tuple[Index, ...]) -> Expr:
     """The factor with what a delta says of a summed entry in its place, if then it depends on no summed index."""
-    if not isinstance(delta, Eq) or not depends(factor, indices):
+    if not holds_somewhere(delta, indices) or not depends(factor, indices):
         return factor
     for read, given in (delta.args, delta.args[::-1]):
-        if isinstance(read, Access) and isinstance(given, Access | Index) and not depends(given, indices):
+        if isinstance(read, Access) and isinstance(given, Access) and not depends(given, indices):
             alike = factor.xreplace({read: given})
             return factor if depends(alike, indices) else alike
     return factor
