@@ -9,7 +9,7 @@ softmax in ``sum[u](softmax[u](s[t, u]) * v[u, e])``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sympy import Add, Expr, Function, Mul, Pow, S
@@ -44,7 +44,7 @@ _OPAQUE = (Access, Pad, Index, nodes.Stop, nodes.Condition, nodes.ArgMax, nodes.
 
 def with_named_arguments(program: Program, letters: Letters, inner: Collection[str]) -> Program:
     """The program with such arguments as equations before those that read them, in equations of ``inner`` tensors."""
-    namer = _Namer(letters, {*letters.taken, *program.shapes})
+    namer = _Namer(letters, {*letters.taken, *program.shapes}, program.shapes)
     made: list[Equation] = []
     for equation in program.equations:
         made += namer.split(equation) if equation.tensor in inner else [equation]
@@ -57,6 +57,7 @@ class _Namer:
 
     letters: Letters
     taken: set[str]
+    shapes: Mapping[str, tuple[Expr, ...]]
 
     def split(self, equation: Equation) -> list[Equation]:
         """An equation after those of its arguments."""
@@ -73,7 +74,8 @@ class _Namer:
         return [*made, equation]
 
     def _define(self, equation: Equation, argument: Expr) -> Equation:
-        places = sorted(free_indices(argument), key=lambda i: _place(i, equation))
+        first = self._first_reads(argument)
+        places = sorted(free_indices(argument), key=lambda i: _place(i, equation, first))
         used: dict[str, Expr] = {i.name: i.extent for i in places if i in equation.indices}
         named: dict[Index, Index] = {}
         for index in places:
@@ -86,6 +88,17 @@ class _Namer:
         tensor = self._name(equation.tensor)
         return Equation(tensor, tuple(named[i] for i in places), argument.xreplace(named))
 
+    def _first_reads(self, argument: Expr) -> dict[Index, tuple[int, int]]:
+        """Which tensor of the program, and which axis of it, reads an index first."""
+        order = {name: n for n, name in enumerate(self.shapes)}
+        reads = [
+            (index, (order.get(access.tensor, len(order)), axis))
+            for access in argument.atoms(Access)
+            for axis, position in enumerate(access.indices)
+            for index in position.atoms(Index)
+        ]
+        return dict(sorted(reads, key=lambda read: read[1], reverse=True))
+
     def _name(self, tensor: str) -> str:
         names = (f"{tensor}_in{n}" for n in ("", *range(2, 99)))
         name = next(n for n in names if not {n, f"d{n}", f"d{n}_total"} & self.taken)
@@ -93,21 +106,23 @@ class _Namer:
         return name
 
 
-def _place(index: Index, equation: Equation) -> tuple[int, str, int]:
-    """Batch axes first, then those of the left side in its order, then those that are bound."""
+def _place(index: Index, equation: Equation, first: Mapping[Index, tuple[int, int]]) -> tuple[int, int, int]:
+    """Batch axes first, then those of the left side in its order, then those that are bound as tensors have them."""
     if index.extent == BATCH_SIZE:
-        return -1, "", 0
+        return -1, 0, 0
     if index in equation.indices:
-        return equation.indices.index(index), "", 0
-    return len(equation.indices), str(index.extent), index.level
+        return equation.indices.index(index), 0, 0
+    return len(equation.indices), *first[index]
 
 
 def _put(expression: Expr, definition: Definition) -> Expr:
     def rule(node: Expr) -> Expr:
         if type(node) is not type(definition.pattern):
             return node
-        found = definition.match(node)
-        return node if found is None else found
+        for sign in (S.One, S.NegativeOne) if isinstance(node, Add) else (S.One,):
+            if (found := definition.match(sign * node)) is not None:
+                return sign * found
+        return node
 
     return transform_opened(expression, rule)
 
@@ -159,7 +174,14 @@ def _values(argument: Expr) -> Iterator[Expr]:
     elif isinstance(argument, Add) and any(t.atoms(LogSumExp) for t in argument.args):
         yield from (t for t in argument.args if not t.atoms(LogSumExp))
     else:
-        yield argument
+        yield _unscaled(argument)
+
+
+def _unscaled(argument: Expr) -> Expr:
+    """What is named of an argument: without a number before it, so that ``-a`` and ``2 a`` are read off ``a``."""
+    if isinstance(argument, Add):
+        return -argument if all(t.could_extract_minus_sign() for t in argument.args) else argument
+    return argument.as_coeff_Mul()[1]
 
 
 def _is_costly(argument: Expr) -> bool:

@@ -1,8 +1,8 @@
 """Writing an expression with the tensors that a program has already named.
 
 A definition ``T[i] = e`` is also read backwards: an expression of the form of e is T. Where e is a product of one
-unnamed factor and named ones that are never 0, the unnamed factor is what T and the others leave:
-``xhat = (x - mu) * rstd`` says ``x - mu = xhat / rstd``.
+unnamed factor and others that are never 0, the unnamed factor is what T and the others leave:
+``xhat = (x - mu) * rstd`` says ``x - mu = xhat / rstd``, and so does ``xhat = (x - mu) / sqrt(var + eps)``.
 """
 
 from __future__ import annotations
@@ -161,13 +161,13 @@ class Knowledge:
         unnamed = [b for b in parts if b.atoms(Access) and not isinstance(b, Access)]
         if isinstance(right, Pow) and not isinstance(right, Exp):
             yield Definition(indices, right, name)
-        elif len(unnamed) == 1 and parts[unnamed[0]] == 1 and indices <= unnamed[0].atoms(Index) | indices:
-            others = {b: e for b, e in parts.items() if b is not unnamed[0]}
-            wanted = (solve or not others or not unnamed[0].is_Add) and indices <= unnamed[0].atoms(Index)
+        elif len(plain := [b for b in unnamed if parts[b] > 0]) == 1 and parts[plain[0]] == 1:
+            others = {b: e for b, e in parts.items() if b is not plain[0]}
+            wanted = (solve or not others or not plain[0].is_Add) and indices <= plain[0].atoms(Index)
             if wanted and all(self._never_zero(b, e) for b, e in others.items()):
-                self.solves = self.solves or bool(others and unnamed[0].is_Add)
+                self.solves = self.solves or bool(others and plain[0].is_Add)
                 value = product(1 / number, {b: -e for b, e in others.items()} | {name: S.One})
-                yield Definition(indices, unnamed[0], value)
+                yield Definition(indices, plain[0], value)
                 return
             yield Definition(indices, right, name)
         elif unnamed:

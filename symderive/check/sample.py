@@ -306,15 +306,29 @@ def _search(  # noqa: PLR0917
     visit: Callable[[Point], bool],
     steps: int,
 ) -> None:
-    """Walk from the point nearest to a kink, one redrawn input at a time, until its other side is seen."""
+    """Walk from the point nearest to a kink, one input at a time, until its other side is seen.
+
+    The input is drawn anew or, every second time, moved by about the distance that is left.
+    """
     for step in range(steps):
-        if not _one_sided(closest[site][0], seen):
+        kink, point = closest[site]
+        if not _one_sided(kink, seen):
             return
-        point = closest[site][1]
         scale = SCALES[step % len(SCALES)] * 2.0 ** (step // len(SCALES))
         redrawn = draw_inputs(spec, sizes, Draw(draw.rng, draw.exact, scale))
-        name = spec.inputs[int(draw.rng.integers(len(spec.inputs)))].name
-        visit(point | {name: redrawn[name]})
+        tensor = spec.inputs[int(draw.rng.integers(len(spec.inputs)))]
+        values = redrawn[tensor.name]
+        if step % 2 and _is_free(tensor) and 0 < kink.distance < 1:
+            size = Fraction(2) ** math.frexp(kink.distance)[1]
+            values = point[tensor.name] + Draw(draw.rng, draw.exact).entries(values.shape) * (
+                size if draw.exact else float(size)
+            )
+        visit(point | {tensor.name: values})
+
+
+def _is_free(tensor: model.Input) -> bool:
+    """Whether its entries may be any numbers."""
+    return tensor.is_real and not tensor.assume and tensor.range is None
 
 
 def numbers_of(spec: model.Spec) -> tuple[Fraction, ...]:

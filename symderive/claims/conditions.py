@@ -201,7 +201,7 @@ def _whole(draw: sample.Draw, values: np.ndarray, name: str) -> np.ndarray:
 
 
 class _Binary:
-    """Zeros and ones, every second time nearly all of them ones: few ones would make products of entries vanish."""
+    """Zeros and ones: both, then nearly all of them ones, for few ones would make products of entries vanish."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -209,7 +209,12 @@ class _Binary:
     def __call__(self, draw: sample.Draw, values: np.ndarray) -> np.ndarray:
         self.count += 1
         found = _whole(draw, values, "binary")
-        return objects(np.where(draw.integers(8, values.shape) > 0, 1, found)) if self.count % 2 == 0 else found
+        if self.count % 2 == 0:
+            return objects(np.where(draw.integers(8, values.shape) > 0, 1, found))
+        if found.size > 1 and len(set(found.flat)) == 1:
+            place = int(draw.rng.integers(found.size))
+            found.flat[place] = 1 - found.flat[place]
+        return found
 
 
 def _rows(draw: sample.Draw, values: np.ndarray) -> np.ndarray:

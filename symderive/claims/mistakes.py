@@ -156,12 +156,26 @@ def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
 
 
 def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
-    """A factor that is no sum, or one such as ``1 - p**2``: where more is missing, it is a term as well."""
+    """A factor that is no sum, or one such as ``1 - p**2``: where more is missing, it is a term as well.
+
+    Of a divisor that all terms have in common, the claim may lack it in one.
+    """
     yield from _dropped_factors(desk, right, lambda f: not _is_chain(f) or _is_one(terms_of(f)[:1]))
+    yield from _dropped_factors(desk, _spread(right), lambda f: not _is_chain(f), "/")
+
+
+def _spread(right: syntax.Node) -> syntax.Node:
+    """``(a - b) / c`` as ``a / c - b / c``."""
+    factors = factors_of(right)
+    sums = [n for n, (op, f) in enumerate(factors) if op == "*" and _is_chain(f)]
+    if len(sums) != 1:
+        return right
+    (n,) = sums
+    return sum_of([(s, product_of([*factors[:n], ("*", t), *factors[n + 1 :]])) for s, t in terms_of(factors[n][1])])
 
 
 def _dropped_factors(
-    desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True
+    desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True, ops: str = "*/"
 ) -> Iterator[tuple[str, syntax.Node, str]]:
     upstreams = {f"d{n}" for n in desk.spec.outputs}
     for place, inner in places(right):
@@ -171,7 +185,7 @@ def _dropped_factors(
             continue
         factors = factors_of(inner)
         for n, (op, factor) in enumerate(factors):
-            if not counts(factor):
+            if op not in ops or not counts(factor):
                 continue
             rest = [f for m, f in enumerate(factors) if m != n]
             upstream = tensor_of(factor) in upstreams

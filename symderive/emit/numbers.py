@@ -81,7 +81,8 @@ class Numbers:
         if isinstance(value, sympy.Max | sympy.Min):
             name = "max" if isinstance(value, sympy.Max) else "min"
             return Text(f"{name}({', '.join(self.text(a, whole).text for a in value.args)})")
-        if isinstance(value, sympy.log) and any(s.is_integer for s in value.free_symbols):
+        in_python = self.function.startswith("math.")
+        if isinstance(value, sympy.log) and in_python and any(s.is_integer for s in value.free_symbols):
             return self._log_of_size(*fraction(value.args[0]))
         name = type(value).__name__
         if name in _FUNCTIONS:

@@ -21,13 +21,15 @@ Factor = tuple[int, Labelled]
 
 
 def content(e: Expr) -> tuple[Expr, Expr]:
-    """``2 a - 2 b`` is 2 and ``a - b``: the factor that all terms of a sum have, up to sign."""
+    """``2 a - 2 b`` is 2 and ``a - b``: the factor that all terms of a sum have, up to sign. ``-2 a - 2 b`` has -2."""
     if not isinstance(e, sympy.Add):
         return S.One, e
     numbers = {abs(t.as_coeff_Mul()[0]) for t in e.args}
     if len(numbers) != 1 or S.One in numbers or S.Infinity in numbers:
         return S.One, e
     (number,) = numbers
+    if all(t.as_coeff_Mul()[0].is_negative for t in e.args):
+        number = -number
     return number, sympy.Add(*(t / number for t in e.args))
 
 

@@ -331,16 +331,18 @@ def _matmul(a: Labelled, b: Labelled, k: Index, ctx: Lowering) -> Labelled | Non
 
 
 def _sides(a: Labelled, b: Labelled, k: Index, ctx: Lowering) -> tuple[Labelled, Labelled]:
-    """Which operand stands on the left: the one with more own axes, else the one whose axis the result has first."""
+    """Which operand stands on the left: the one with more own axes, else the one whose axis the result has first.
+
+    Where the result has not both, one of them is summed later, and what counts is that nothing is transposed.
+    """
     own_a, own_b = without(a.axes, b.axes), without(b.axes, a.axes)
     if len(own_a) != len(own_b):
         return (a, b) if len(own_a) > len(own_b) else (b, a)
     if own_a[0].is_batch or own_b[0].is_batch:
         return (a, b) if own_a[0].is_batch else (b, a)
     places = {index: n for n, index in enumerate(ctx.hint)}
-    at_a, at_b = (places.get(own[0], len(places)) for own in (own_a, own_b))
-    if at_a != at_b:
-        return (a, b) if at_a < at_b else (b, a)
+    if own_a[0] in places and own_b[0] in places:
+        return (a, b) if places[own_a[0]] < places[own_b[0]] else (b, a)
     return (a, b) if (a.axes[-1] == k) >= (b.axes[-1] == k) else (b, a)
 
 

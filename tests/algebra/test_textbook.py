@@ -29,6 +29,39 @@ def test_array_form(name, forms):
     assert {n: g.array for n, g in derivation.gradients.items()} == forms
 
 
+LOGISTIC = ["s[n] = sigmoid(sum[k](x[n, k] * w[k]))", "L = -sum[n](t[n] * log(s[n]) + (1 - t[n]) * log(1 - s[n]))"]
+NORMALISED = [
+    "mu[k] = mean[n](x[n, k])",
+    "var[k] = mean[n]((x[n, k] - mu[k])**2)",
+    "y[n, k] = (x[n, k] - mu[k]) / sqrt(var[k] + 1/1000)",
+]
+LOW_RANK = "(sum[k](x[n, k] * W[j, k]) + sum[r, k](x[n, k] * A[r, k] * B[j, r]))**2"
+WRITTEN = [
+    ("logistic", "{x: {shape: [N, K], grad: false}, w: [K], t: {shape: [N], grad: false}}", LOGISTIC,
+     ["dw = (sigmoid(x @ w) - t) @ x"]),
+    ("batch norm", "{x: [N, K]}", NORMALISED, ["dx = (dy - dy.mean(0) - y * (dy * y).mean(0)) * rsqrt(var + 0.001)"]),
+    ("Rayleigh quotient", "{x: [N], A: {shape: [N, N], grad: false}}",
+     ["r = sum[i, j](x[i] * A[i, j] * x[j]) / sum[i](x[i]**2)"],
+     ["dx = ((A + A.T) @ x - x * (2 * r)) / square(x).sum()"]),
+    ("weighted mean", "{x: {shape: [N], grad: false}, w: [N]}", ["y = sum[n](w[n] * x[n]) / sum[n](w[n])"],
+     ["dw = (x - y) / w.sum()"]),
+    ("least squares", "{x: {shape: [N, K], grad: false}, W: [K, J], t: {shape: [N, J], grad: false}}",
+     ["L = sum[n, j]((sum[k](x[n, k] * W[k, j]) - t[n, j])**2)"], ["dW = x.T @ (x @ W - t) * 2"]),
+    ("low rank", "{x: {shape: [N, K], grad: false}, W: {shape: [J, K], grad: false}, A: [R, K], B: [J, R]}",
+     [f"L = sum[n, j]({LOW_RANK}) / 2"], ["dA = B.T @ m", "dB = m @ A.T"]),
+    ("a form squared", "{W: [K, J], E: {shape: [N, K], grad: false}, X: {shape: [N, K], grad: false}}",
+     ["L = -2 * sum[n, k, m, j](E[n, k] * W[k, j] * W[m, j] * X[n, m])"],
+     ["dW = -2 * (X.T @ (E @ W) + E.T @ (X @ W))"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inputs", "forward", "forms"), [w[1:] for w in WRITTEN], ids=[w[0] for w in WRITTEN])
+def test_array_form_of_what_people_write(inputs, forward, forms):
+    text = op(inputs, forward).replace("K: 5", "K: 5, J: 2, R: 4")
+    found = [g.array.splitlines()[-1] for g in symderive.derive(loads(text)).gradients.values()]
+    assert found == forms
+
+
 def index_forms(text):
     derivation = derive(loads(text, name="op"))
     from symderive.algebra.derive import spec_letters

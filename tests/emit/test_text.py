@@ -80,7 +80,7 @@ NUMBERS = {
     2 * sympy.pi / N: "2 * math.pi / N",
     (N + 1) ** 2: "(N + 1) ** 2",
     sympy.exp(S(1)): "math.exp(1)",
-    sympy.log(N): "math.log(N)",
+    sympy.log(N): "(math.log(N) if N else -math.inf)",
 }
 
 
