@@ -30,6 +30,10 @@ WAYS: tuple[tuple[dict[str, Any], ...], ...] = (
 """How an op is compiled: by Inductor with dynamic shapes; where Inductor itself fails at those, each by itself."""
 
 
+class CannotCompileError(Exception):
+    """TorchInductor compiles nothing on this machine; the text says why."""
+
+
 def compiled(op: EmittedOp, point: Point) -> None:
     """``torch.compile`` without a graph break, with dynamic shapes: outputs and gradients are those of eager mode."""
     for ways in WAYS:
@@ -38,9 +42,20 @@ def compiled(op: EmittedOp, point: Point) -> None:
                 _compiled(op, point, options)
         except InductorError:
             if ways is WAYS[-1]:
+                try_out()
                 raise
         else:
             return
+
+
+def try_out() -> None:
+    """Raise :class:`CannotCompileError` where not even a sum is compiled: there may be no compiler that works."""
+    torch._dynamo.reset()
+    try:
+        torch.compile(lambda x: x + 1)(torch.ones(2))
+    except InductorError as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise CannotCompileError(" ".join(lines)[:400]) from error
 
 
 def _compiled(op: EmittedOp, point: Point, options: dict[str, Any]) -> None:

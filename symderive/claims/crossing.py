@@ -183,6 +183,8 @@ class Seeker:
     def _nearer(self, border: Border, point: Point, best: float, goal: Any) -> tuple[Point, np.ndarray] | None:
         """The point with one tensor a little larger or smaller, where that comes nearer to the other side."""
         for name in sorted({m.name for m in self._moves(border, point) if m.constant is None}):
+            if self.probe.spent > MOST_SPENT:
+                return None
             other = moved(point, self._refined(border, point, Move(name), best, goal))
             value = self._at(border, other)
             if value is not None and goal(value) > best:

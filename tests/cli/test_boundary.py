@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 import subprocess
 import sys
 
@@ -81,7 +82,7 @@ def test_what_cannot_be_used_is_2_and_says_why(run, arguments, message):
 
 
 def test_a_closed_pipe_is_no_error(run, tmp_path):
-    command = f"{sys.executable} -m symderive derive attention --no-check | true"
+    command = f"{shlex.quote(sys.executable)} -m symderive derive attention --no-check | true"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert result.stderr == ""
 
@@ -97,7 +98,7 @@ def test_a_full_disk_is_an_error(run, tmp_path):
 
 
 def test_closed_streams_are_no_fault(tmp_path):
-    command = f"{sys.executable} -m symderive list >&- 2>&-"
+    command = f"{shlex.quote(sys.executable)} -m symderive list >&- 2>&-"
     assert subprocess.run(["bash", "-c", command], check=False, cwd=tmp_path).returncode == 0
 
 

@@ -55,7 +55,7 @@ def test_an_example_works(line, run, tmp_path):
     for text in ("README.md", "docs/ops.md"):
         (tmp_path / text).write_text("# Ops\n")
     if SHELL & set(line):
-        run = {"symderive": f"{sys.executable} -m symderive", "python": sys.executable}
+        run = {"symderive": f"{shlex.quote(sys.executable)} -m symderive", "python": shlex.quote(sys.executable)}
         command = re.sub(r"(?<![\w/])(symderive|python) ", lambda m: f"{run[m[1]]} ", line)
         missing = [tool for tool in ("dot", "awk", "grep") if f"| {tool} " in line and shutil.which(tool) is None]
         if missing:

@@ -18,6 +18,7 @@ def test_both_kinds_of_op_pass(name: str):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("inductor")
 def test_both_kinds_of_op_compile():
     result = check("relu", kinds=["compile"], devices=["cpu"])
     assert result.status == "pass", [c.detail for c in result.checks if c.status == "fail"]

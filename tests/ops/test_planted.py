@@ -17,6 +17,7 @@ from symderive.check.ops import load_text
 from symderive.check.ops_emitted import KINDS, EmittedOp
 from symderive.check.ops_kinds import CHECKS
 from symderive.check.ops_point import Point
+from symderive.check.runner import check
 from symderive.emit.autograd import autograd_module
 from symderive.emit.autograd_op import KernelSet
 from symderive.emit.custom_op import custom_op_module
@@ -142,6 +143,7 @@ def test_work_that_ignores_expanded_upstreams_fails_opcheck():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("inductor")
 def test_an_op_that_is_another_when_compiled_fails_compile():
     good = softmax_with().function
     op = EmittedOp("custom_op", lambda z: good(z) if not torch.compiler.is_compiling() else torch.softmax(2 * z, -1), 1)
@@ -281,12 +283,14 @@ def test_a_function_with_a_forward_mode_fails_compile():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("inductor")
 def test_a_compiled_backward_that_is_another_fails_compile():
     op = softmax_with(("            dz = _backward(y, dy)", "            dz = 2 * _backward(y, dy)"))
     assert "off by" in rejected("compile", op, softmax_point())
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("inductor")
 def test_an_op_for_one_size_only_fails_compile():
     def one_size(z):
         if torch.compiler.is_compiling() and z.shape[0] != 2:
@@ -317,3 +321,16 @@ def test_a_program_that_is_another_when_exported_fails_compile():
 def test_every_kind_is_in_the_matrix():
     assert [k.name for k in OP_KINDS] == list(CHECKS)
     assert list(KINDS) == ["autograd", "custom_op"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("inductor")
+def test_compile_is_skipped_with_a_reason_where_inductor_compiles_nothing(monkeypatch):
+    def refused(*_, **__):
+        raise ops_tracing.InductorError(RuntimeError("no such compiler"), None)
+
+    monkeypatch.setattr(ops_tracing, "_compiled", refused)
+    assert check("relu", kinds=["compile"], devices=["cpu"]).status == "fail"
+    monkeypatch.setattr(torch, "compile", refused)
+    with pytest.raises(ops_tracing.CannotCompileError, match="no such compiler"):
+        ops_tracing.compiled(softmax_with(), softmax_point())
