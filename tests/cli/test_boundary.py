@@ -106,6 +106,7 @@ def test_an_interrupt_stops_without_a_traceback(run, tmp_path):
     code = (
         "import os, signal, sys\n"
         "from symderive.cli.boundary import guard\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # one in the background ignores it
         "sys.exit(guard(lambda: os.kill(os.getpid(), signal.SIGINT) or 0))\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
