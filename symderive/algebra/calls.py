@@ -46,12 +46,8 @@ class Rule:
         for equation in reversed(self.equations):
             if equation.tensor in needed:
                 kept.append(equation)
-                needed |= {n.tensor if isinstance(n, syntax.Access) else n.id for n in _names(equation.right)}
+                needed.update(syntax.names(equation.right))
         return kept[::-1]
-
-
-def _names(node: syntax.Node) -> Iterator[syntax.Access | syntax.Name]:
-    return (n for n in node.walk() if isinstance(n, syntax.Access | syntax.Name))
 
 
 RULES: dict[str, Rule] = {}

@@ -305,13 +305,12 @@ class Knowledge:
         body, bound = expression.open()
         for index in bound:
             own = [f for f in factors(body) if depends(f, [index])]
-            if len(own) == 1 and own[0].is_Add and self._total(own[0], index) is S.Zero:
+            if len(own) == 1 and own[0].is_Add and self._summed(Sum.over(own[0], [index])) is S.Zero:
                 return S.Zero
         return expression
 
-    def _total(self, summand: Expr, index: Index) -> Expr:
-        """The sum over an index, known sums in it written as what they are."""
-        value = Sum.over(summand, [index])
+    def _summed(self, value: Expr) -> Expr:
+        """An expression with the sums in it worked out, known ones written as what they are."""
         for rule in (*SUMS, self._known_total, self.known_sum):
             value = transform(value, rule)
         return value
@@ -330,9 +329,7 @@ class Knowledge:
         equation = self.equations.get(tensor)
         if equation is None or equation.indices[axis].extent != extent:
             return None
-        value = self._total(_stopped(equation.right), equation.indices[axis])
-        for rule in (*SUMS, self._known_total, self.known_sum):
-            value = transform(value, rule)
+        value = self._summed(self._summed(Sum.over(_stopped(equation.right), [equation.indices[axis]])))
         return value if not value.atoms(Binder) and not value.atoms(Access) else None
 
     def _known_total(self, expression: Expr) -> Expr:

@@ -25,6 +25,12 @@ class WrongError(AssertionError):
     """An op does not behave; the message says how."""
 
 
+def in_short(error: Exception) -> str:
+    """What an exception says, on one line that can be read."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines)[:400]
+
+
 def require(condition: bool, otherwise: str) -> None:
     """Raises where the condition does not hold."""
     if not condition:

@@ -130,8 +130,7 @@ def judged(cell: Cell, target: str, check: Check, op: EmittedOp, point: Point) -
     except ops_tracing.CannotCompileError as error:
         return cell.result(target, "skip", f"TorchInductor compiles nothing here, not even a sum: {error}")
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return cell.result(target, "fail", f"{type(error).__name__}: {' '.join(lines)[:400]}")
+        return cell.result(target, "fail", f"{type(error).__name__}: {ops_behaviour.in_short(error)}")
     return cell.result(target, "pass", next(iter((check.__doc__ or "").splitlines()), ""))
 
 

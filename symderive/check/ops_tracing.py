@@ -18,7 +18,7 @@ from torch._inductor.exc import InductorError
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_leaves
 
-from symderive.check.ops_behaviour import Tensors, leaves, require, same, scalar
+from symderive.check.ops_behaviour import Tensors, in_short, leaves, require, same, scalar
 from symderive.check.ops_emitted import EmittedOp
 from symderive.check.ops_point import Point
 from symderive.check.rounding import COMPILED
@@ -54,8 +54,7 @@ def try_out() -> None:
     try:
         torch.compile(lambda x: x + 1)(torch.ones(2))
     except InductorError as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise CannotCompileError(" ".join(lines)[:400]) from error
+        raise CannotCompileError(in_short(error)) from error
 
 
 def _compiled(op: EmittedOp, point: Point, options: dict[str, Any]) -> None:

@@ -60,7 +60,8 @@ def _others(value: Fraction) -> Iterator[Fraction]:
         yield from (value * Fraction(5, 4), value * Fraction(1, 2))
 
 
-FAR_OFF = 16
+FAR_APART = 16
+"""Times its value, a constant puts borders so far apart that random points lie between them."""
 
 
 def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
@@ -86,7 +87,7 @@ def only_for_constant(trial: Trial) -> Ruling | None:
     """The constant whose value in the spec a claim depends on, though it does not name it."""
     for name, value in trial.spec.constants.items():
         variable = _variable(trial.spec, name)
-        far = [FAR_OFF * value] if variable and not smooth(trial) else []  # borders far apart leave room between them
+        far = [FAR_APART * value] if variable and not smooth(trial) else []  # borders far apart leave room between them
         for other in (*_others(value), *far):
             constants = {**trial.spec.constants, name: other}
             found = _at_constant(trial, constants) if variable else _at_other_shapes(trial, constants, value)

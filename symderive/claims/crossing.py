@@ -140,31 +140,23 @@ class Seeker:
         def highest(some: Sequence[tuple[Point, np.ndarray]]) -> tuple[Point, np.ndarray]:
             return max(some, key=lambda pair: goal(pair[1]))
 
-        found = self._climbed(border, sign, highest(values), goal)
+        found = self._climbed(border, sign, highest(values), goal, self._moves)
         usual = [pair for pair in values if pair[0].note != FAR]  # far out there may be no way up, in floats
-        return found or (self._climbed_near(border, sign, highest(usual), goal) if usual else None)
-
-    def _climbed_near(
-        self, border: Border, sign: int, start: tuple[Point, np.ndarray], goal: Callable[[np.ndarray | None], float]
-    ) -> tuple[Point, np.ndarray] | None:
-        """Such a point, come to in small steps."""
-        point, best = start
-        for _ in range(ROUNDS):
-            if (nearer := self._nearer(border, point, goal(best), goal)) is None:
-                return None
-            point, best = nearer
-            if _has(best, sign):
-                return (replace(point, note=NOTE), best) if self.probe.smooth(point) else None
-        return None
+        return found or (self._climbed(border, sign, highest(usual), goal, lambda *_: ()) if usual else None)
 
     def _climbed(
-        self, border: Border, sign: int, start: tuple[Point, np.ndarray], goal: Callable[[np.ndarray | None], float]
+        self,
+        border: Border,
+        sign: int,
+        start: tuple[Point, np.ndarray],
+        goal: Callable[[np.ndarray | None], float],
+        steps: Callable[[Border, Point], Iterable[Move]],
     ) -> tuple[Point, np.ndarray] | None:
-        """Such a point, come to from one at hand."""
+        """Such a point, come to from one at hand by some steps; where none of them goes up, by small ones."""
         point, best = start
         for _ in range(ROUNDS):
             before = goal(best)
-            for move in self._moves(border, point):
+            for move in steps(border, point):
                 if self.probe.spent > MOST_SPENT:
                     return None
                 value = self._at(border, other := moved(point, move))

@@ -22,7 +22,7 @@ def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if isinstance(inner, syntax.Number):
             continue
         scope = [*free, *binders_above(node, place)]
-        summed = isinstance(inner, syntax.Binder) and inner.op in ("sum", "mean") and inner.condition is None
+        summed = _is_plain_sum(inner)
         for condition in known:
             whole = _arrays(condition) if array else in_scope(desk, condition, [*scope, *_bound(inner, summed)], node)
             for shown in whole:
@@ -49,8 +49,12 @@ def missing_class(desk: Desk) -> Finding | None:
 
 def _sums(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
     for place, inner in places(node):
-        if isinstance(inner, syntax.Binder) and inner.op in ("sum", "mean") and inner.condition is None:
+        if _is_plain_sum(inner):
             yield place, inner
+
+
+def _is_plain_sum(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Binder) and node.op in ("sum", "mean") and node.condition is None
 
 
 def _bound(inner: syntax.Node, summed: bool) -> Sequence[str]:

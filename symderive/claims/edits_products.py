@@ -100,8 +100,8 @@ def _entry_products(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
         for side in ("left", "right")
         if isinstance(operand := getattr(node, side), syntax.Attribute) and operand.name == "T"
     }
-    for sides in ((s,) for s in plain):
-        yield replace(node, op="*", **{s: plain[s] for s in sides})
+    for side, operand in plain.items():
+        yield replace(node, op="*", **{side: operand})
 
 
 def _turned(node: syntax.Node, turned: bool) -> syntax.Node:

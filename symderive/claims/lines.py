@@ -67,8 +67,7 @@ class Line:
 
 def names_in(node: syntax.Node) -> set[str]:
     """The tensors and other names that an expression mentions."""
-    found = {n.id for n in node.walk() if isinstance(n, syntax.Name)}
-    return found | {n.tensor for n in node.walk() if isinstance(n, syntax.Access)}
+    return set(syntax.names(node))
 
 
 def read_lines(spec: model.Spec, statements: Sequence[syntax.Statement], source: str) -> list[Line | ClaimError]:

@@ -16,7 +16,7 @@ from symderive.spec.functions import BINDERS, FUNCTIONS, STRUCTURAL
 if TYPE_CHECKING:
     from symderive.claims.bench import Bench
 
-_OTHERS = ("pad", "D", "inv", "det", "logdet")
+_OTHERS = ("pad", "D")
 
 _DERIVATIVE = re.compile(r"(?:d_?)?(\w+?)(?:_?prime|_?deriv(?:ative)?|_?grad(?:ient)?|_?backward)?")
 """What people call the derivative of a function, with the function."""

@@ -14,7 +14,7 @@ from symderive.spec.names import FUNCTION_NAMES, Namespace, a
 def differentiated(equations: Iterable[Equation], outputs: Iterable[str], wrt: Iterable[str]) -> list[str]:
     """The tensors that have a gradient: ``wrt``, the outputs, and what lies on a path between them."""
     equations = tuple(equations)
-    parts = {e.tensor: _mentioned(e.right) for e in equations}
+    parts = {e.tensor: set(s.names(e.right)) for e in equations}
     varying = set(wrt)
     for equation in equations:
         if parts[equation.tensor] & varying:
@@ -24,11 +24,6 @@ def differentiated(equations: Iterable[Equation], outputs: Iterable[str], wrt: I
         if equation.tensor in needed:
             needed |= parts[equation.tensor]
     return [*wrt, *(e.tensor for e in equations if e.tensor in needed & varying or e.tensor in outputs)]
-
-
-def _mentioned(node: s.Node) -> set[str]:
-    accesses = {n.tensor for n in node.walk() if isinstance(n, s.Access)}
-    return accesses | {n.id for n in node.walk() if isinstance(n, s.Name)}
 
 
 def check_gradient_names(names: Namespace, tensors: Iterable[str], places: Mapping[str, Span]) -> None:
@@ -55,7 +50,7 @@ def check_accumulated_names(
 ) -> None:
     """Raise where what accumulates for an output that others use, ``d<output>_total``, is another tensor's gradient."""
     tensors = differentiated(equations, outputs, wrt)
-    read = set[str]().union(*(_mentioned(e.right) for e in equations))
+    read = {name for e in equations for name in s.names(e.right)}
     for output in read.intersection(outputs):
         for other in (f"{output}_total", f"{output}_upstream"):
             if other in tensors:

@@ -27,13 +27,8 @@ def _way(name: str, goal: str, later: Mapping[str, s.Statement]) -> list[str]:
     for tensor in (waiting := [name]):
         if tensor == goal:
             return ways[tensor]
-        for read in (r for side in later[tensor].sides for r in _read(side)):
+        for read in (r for side in later[tensor].sides for r in s.names(side)):
             if read in later and read not in ways:
                 ways[read] = [*ways[tensor], read]
                 waiting.append(read)
     return []
-
-
-def _read(node: s.Node) -> list[str]:
-    """Every name in an expression that may be a tensor's."""
-    return [n.tensor if isinstance(n, s.Access) else n.id for n in node.walk() if isinstance(n, s.Access | s.Name)]

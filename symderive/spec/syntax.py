@@ -214,3 +214,12 @@ class Statement(Node):
     def right(self) -> Node:
         """The last side, which of an equation is the only one."""
         return self.sides[-1]
+
+
+def names(node: Node) -> Iterator[str]:
+    """Every tensor and every other name that an expression mentions, parents first, as often as it does."""
+    for n in node.walk():
+        if isinstance(n, Access):
+            yield n.tensor
+        elif isinstance(n, Name):
+            yield n.id

@@ -15,7 +15,7 @@ def unused(spec: Spec) -> Iterator[SymderiveError]:
 
     Nothing is raised: what is told has a message and, for an input, its place.
     """
-    read = {name for e in spec.equations for name in _names(e.right)}
+    read = {name for e in spec.equations for name in s.names(e.right)}
     for given in spec.inputs:
         if given.name not in read:
             gradient = ": its gradient is 0" if given.name in spec.wrt else ""
@@ -25,12 +25,3 @@ def unused(spec: Spec) -> Iterator[SymderiveError]:
         for name in names:
             if name not in read and len(re.findall(rf"(?<![\w.]){re.escape(name)}(?!\w)", spec.text)) == 1:
                 yield SymderiveError(f"nothing reads the {what} '{name}'")
-
-
-def _names(node: s.Node) -> Iterator[str]:
-    """Every name in an expression."""
-    for n in node.walk():
-        if isinstance(n, s.Access):
-            yield n.tensor
-        elif isinstance(n, s.Name):
-            yield n.id

@@ -334,3 +334,16 @@ def test_compile_is_skipped_with_a_reason_where_inductor_compiles_nothing(monkey
     monkeypatch.setattr(torch, "compile", refused)
     with pytest.raises(ops_tracing.CannotCompileError, match="no such compiler"):
         ops_tracing.compiled(softmax_with(), softmax_point())
+
+
+def test_no_graph_is_taken_from_a_cache():
+    """An op that is emitted anew keeps its name, by which PyTorch would find the graph of the one before."""
+    seen = []
+
+    def backend(graph, inputs):
+        configs = torch._functorch.config, torch._inductor.config
+        seen.append((configs[0].enable_autograd_cache, configs[1].fx_graph_cache))
+        return graph.forward
+
+    ops_tracing._compiled(softmax_with(), softmax_point(), {"backend": backend})
+    assert set(seen) == {(False, False)}
