@@ -70,7 +70,9 @@ class Condition:
             sizes = self.sized(failed.sizes)
             if not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 return
-            for shift in range(1 if sizes == failed.sizes else SHIFTS):
+            shifts = range(1 if sizes == failed.sizes else SHIFTS)
+            draws = 2 if self.kind == "binary" else 1  # what fails at ones may hold at zeros
+            for shift, _ in itertools.product(shifts, range(draws)):
                 start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes, shift)
                 if (made := points.under(sizes, self.applied, start)) is not None:
                     yield replace(made, note=failed.note)
@@ -146,7 +148,7 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         return False
     if condition.kind not in _OF_INPUTS and not (condition.weak and condition.kind == "ones"):
         return True
-    return 5 * sum(_needed(trial, condition, p) for p in points) >= len(points)
+    return 3 * sum(_needed(trial, condition, p) for p in points) >= len(points)
 
 
 _OF_INPUTS = ("symmetric", "rows", "binary", "one_hot")
