@@ -240,7 +240,7 @@ class Bench:
         if numerator not in self.tensors:
             raise ClaimError("name", f"there is no tensor {numerator}", span)
         if denominator not in self.world.values or denominator in self.integers:
-            raise ClaimError("name", f"there is no tensor {denominator} to differentiate by", span)
+            raise ClaimError("name", f"there is no tensor {denominator} to differentiate with respect to", span)
         array = self._array_of_derivatives(numerator, denominator)
         if not _positions(y) and not _positions(x):
             return array

@@ -85,8 +85,8 @@ def unnamed_gradient(desk: Desk) -> Finding | None:
         if gradients is None or not _claims_part(desk, tensor, gradients):
             continue
         sentence = (
-            f"This is the gradient of {desk.text(part)}, not of {desk.line.tensor}: the last step of the chain rule,"
-            f" from there to {desk.line.tensor}, is missing."
+            f"This is the gradient with respect to {desk.text(part)}, not {desk.line.tensor}: the last step of the"
+            f" chain rule, from there to {desk.line.tensor}, is missing."
         )
         return Finding("other_variable", sentence)
     return None
@@ -105,7 +105,8 @@ def unnamed_derivative(desk: Desk) -> Finding | None:
             continue
         changed = [replace(e, right=part) if e is equation else e for e in desk.spec.equations]
         if _holds_with(desk, changed):
-            words = f"This is the derivative of {desk.text(part)}: that of {upper} by it is missing as a factor."
+            text = desk.text(part)
+            words = f"This is the derivative of {text}: the factor that leads from there to {upper} is missing."
             return Finding("factor", words)
     return None
 
@@ -128,13 +129,14 @@ def _holds_with(desk: Desk, equations: Sequence[model.Equation]) -> bool:
 
 
 def by_a_function(desk: Desk) -> Finding | None:
-    """The gradient by a function of the tensor: by the variance ``s**2``, say, where the tensor is ``s``."""
+    """The gradient with respect to a function of the tensor: the variance ``s**2``, say, where the tensor is ``s``."""
     if desk.line.role != "gradient" or desk.claimed is None:
         return None
     for text, derivative in _FUNCTIONS.items():
         if desk.fits_truth(lambda bench, f=derivative: _over(bench, desk, f)):  # type: ignore[misc]
             words = text.format(desk.line.tensor)
-            return Finding("other_variable", f"This is the gradient by {words}, not by {desk.line.tensor} itself.")
+            sentence = f"This is the gradient with respect to {words}, not {desk.line.tensor} itself."
+            return Finding("other_variable", sentence)
     return None
 
 
@@ -288,7 +290,7 @@ def _readings(desk: Desk, equation: model.Equation) -> Iterator[tuple[Place, syn
 
 
 def _reparametrised(desk: Desk) -> Finding | None:
-    """The gradient by a tensor that stands for its square, its root, its logarithm or its exponential."""
+    """The gradient with respect to a tensor that stands for its square, its root, its logarithm or its exponential."""
     tensor = desk.line.tensor
     if tensor not in {i.name for i in desk.spec.inputs}:
         return None
@@ -296,7 +298,8 @@ def _reparametrised(desk: Desk) -> Finding | None:
         equations = [replace(e, right=_wrapped(e.right, tensor, name)) for e in desk.spec.equations]
         if _is_claim(desk, equations, tensor):
             sentence = (
-                f"This is the gradient by {words.format(tensor)}: {tensor} is read as that, not as {tensor} itself."
+                f"This is the gradient with respect to {words.format(tensor)}: {tensor} is read as that, not as"
+                f" {tensor} itself."
             )
             return Finding("other_variable", sentence)
     return None

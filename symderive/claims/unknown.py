@@ -39,7 +39,7 @@ def _said(spec: model.Spec, call: syntax.Call, known: set[str], tensors: set[str
     of = match[1] if match else ""
     if of in FUNCTIONS:
         formula = _derivative(spec, of)
-        written = f"that of {of}(x) by x is {formula}" if formula else f"that of {of} must be written out"
+        written = f"that of {of}(x) is {formula}" if formula else f"that of {of} must be written out"
         return f"there is no function {name}: a claim has no names for derivatives, and {written}"
     close = nearest(name, known)
     meant = f"; did you mean {close}?" if close else ""

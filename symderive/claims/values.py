@@ -59,7 +59,7 @@ def _ratio(desk: Desk) -> Ratio | None:
 def subject(desk: Desk) -> str:
     """What the claim is about."""
     if desk.line.role == "gradient":
-        return f"the gradient of {desk.line.tensor}"
+        return f"the gradient with respect to {desk.line.tensor}"
     return desk.line.name
 
 
@@ -264,7 +264,7 @@ def other_gradient(desk: Desk) -> Finding | None:
         except (ClaimError, SymderiveError):
             continue
         if desk.fits(desk.node, line):
-            sentence = f"This is the gradient of {tensor}, not of {desk.line.tensor}."
+            sentence = f"This is the gradient with respect to {tensor}, not {desk.line.tensor}."
             if tensor in {e.tensor for e in desk.spec.equations}:
                 sentence += f" The chain rule's last step, from {tensor} to {desk.line.tensor}, is missing."
             return Finding("other_variable", sentence)

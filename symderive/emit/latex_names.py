@@ -99,8 +99,9 @@ class Notation:
 
     ``shapes`` are those of all tensors, ``gradients`` maps ``dW`` to ``W``, ``totals`` maps ``dy_total`` to ``y``.
     ``objective`` is the LaTeX of what is differentiated: a sole scalar output, or :math:`\ell` for any scalar
-    function of the outputs, whose derivative by an output is the upstream gradient. ``numbers`` are the sizes,
-    constants and indices, which are never arrays. ``called`` are symbols of what calls of other specs compute inside.
+    function of the outputs, whose derivative with respect to an output is the upstream gradient. ``numbers`` are the
+    sizes, constants and indices, which are never arrays. ``called`` are symbols of what calls of other specs compute
+    inside.
     """
 
     shapes: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)

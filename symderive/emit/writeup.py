@@ -57,7 +57,8 @@ Block = Heading | Prose | Formula | Code
 _NOTES = (
     (
         r"\ell",
-        "ℓ is any scalar function of {outputs}; its derivative by {outputs} is the upstream gradient, {upstreams}.",
+        "ℓ is any scalar function of {outputs}; its derivative with respect to {outputs} is the upstream gradient,"
+        " {upstreams}.",
     ),
     (r"\ldots", "The dots stand for all leading batch axes, which act as one index."),
     (r"\mathrm{pad}", "pad reads 0, or the value at its foot, outside of the range of its tensor."),

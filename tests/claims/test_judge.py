@@ -221,7 +221,7 @@ SENTENCES = [
     ("softmax", "dz = y * (dy - foo)", "nothing called foo"),
     ("softmax", "dy = z", "upstream that the caller gives"),
     ("distance", "da = dd[:, None] * (a - b) / sqrt(d)[:, None]", "sqrt(d), not of d"),
-    ("linear_mse", "dx = dy", "gradient of y, not of x"),
+    ("linear_mse", "dx = dy", "gradient with respect to y, not x"),
 ]
 
 

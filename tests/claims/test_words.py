@@ -42,7 +42,7 @@ MASKED = spec(
 @pytest.mark.parametrize(
     ("op", "claim", "kind", "words"),
     [
-        (ACTIVATION, "dx = dy * gelu_prime(x)", "unknown", "that of gelu(x) by x is (erf("),
+        (ACTIVATION, "dx = dy * gelu_prime(x)", "unknown", "that of gelu(x) is (erf("),
         (ACTIVATION, "dx[n] = dy[n] * dgelu(x[n])", "unknown", "There is no function dgelu"),
         (ACTIVATION, "dx = dy * Phi(x)", "unknown", "in a line above, Phi = ..., and write Phi without brackets"),
         (ACTIVATION, "dx = dy * sigmod(x)", "unknown", "did you mean sigmoid?"),
