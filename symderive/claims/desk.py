@@ -12,7 +12,7 @@ import numpy as np
 
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import Bench, free_names
-from symderive.claims.compare import FINE, close_floats
+from symderive.claims.compare import FINE, close_floats, close_where_finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
@@ -24,6 +24,7 @@ from symderive.spec.format import to_text
 if TYPE_CHECKING:
     from symderive.claims.conditions import Condition
     from symderive.claims.court import Court
+    from symderive.claims.edit_tools import Tried
     from symderive.claims.outcome import Outcome
     from symderive.claims.trial import Trial
 
@@ -48,12 +49,16 @@ SECONDS = 4
 
 @record
 class Finding:
-    """An explanation: its kind, a sentence, and the right side that it leads to, in the claim's own style."""
+    """An explanation: its kind, a sentence, and the right side that it leads to, in the claim's own style.
+
+    Of ``several`` mistakes the kind is that of the first one.
+    """
 
     kind: str
     sentence: str
     corrected: syntax.Node | None = None
     left: str | None = None
+    several: bool = False
 
 
 class Desk:
@@ -72,15 +77,24 @@ class Desk:
         self._others: dict[tuple[int, int], Bench] = {}
         self.found: dict[str, list[Finding]] = {}
         """What explanations that are asked for more than once have found."""
+        self.tried: list[Tried] = []
+        """The single changes of the claim that were tried, and what each is worth at the first point."""
+        self.most = MOST_WORK
+        self.gave_up = False
 
     @property
     def late(self) -> bool:
         """Whether the search has taken so much work that it is given up."""
-        return self.spent > MOST_WORK or time.thread_time() > self.end
+        return self.spent > self.most or time.thread_time() > self.end
+
+    def allow(self, work: int) -> None:
+        """So much more work from now on."""
+        self.gave_up = self.late
+        self.most = self.spent + work
 
     def spend(self, node: syntax.Node) -> None:
         """Note that an expression is computed."""
-        self.spent += sum(1 for _ in node.walk())
+        self.spent += node.size
 
     def spend_forward(self) -> None:
         """Note that another forward is computed and differentiated at both points."""
@@ -207,6 +221,24 @@ class Desk:
         true, indices = bench.truth(line)
         ranges = bench.ranges(free, node, [(indices, true.shape, line.name)])
         return _floats(bench, bench.table(node, free, ranges))
+
+    def first_value(self, node: syntax.Node) -> np.ndarray | None:
+        """What a changed side is worth at the first point, whatever its shape; None where it has no value."""
+        try:
+            return self.value(self.benches[0], node)
+        except (ClaimError, NotJudged, *FAULTS):
+            return None
+
+    def may_fit(self, value: np.ndarray | None) -> bool:
+        """Whether a side that is worth that at the first point may be right."""
+        true = self.truths[0]
+        return value is not None and (value.shape != true.shape or close_where_finite(value, true))
+
+    def about(self, line: Line, node: syntax.Node) -> Desk:
+        """A desk for another side about the same, at the same points."""
+        other = Desk(type(self.trial)(self.court, line, node), self.outcome, None)
+        other.points = self.points
+        return other
 
     def fits(self, node: syntax.Node, line: Line | None = None) -> bool:
         """Whether a changed side is right: by floats at two points, then exactly wherever a claim is judged."""

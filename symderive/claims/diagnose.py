@@ -14,6 +14,7 @@ from symderive.claims import (
     fit,
     forwards,
     mistakes,
+    pairs,
     paths,
     residual,
     values,
@@ -87,7 +88,7 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
     finding = _first(desk)
     if condition is not None and condition.weak and finding and (condition.kind, finding.kind) != _ONES:
         desk.condition = None
-    finding = finding or _last_resort(desk)
+    finding = finding or _pair(desk) or _last_resort(desk)
     words = " ".join(_sentences(desk, finding))
     correction = _correction(desk, finding)
     text = desk.condition.text if desk.condition else None
@@ -107,6 +108,21 @@ def _first(desk: Desk) -> Finding | None:
     return None
 
 
+def _pair(desk: Desk) -> Finding | None:
+    """Two mistakes, where one change explains nothing and no condition does."""
+    if desk.condition is not None or _is_upstream(desk):
+        return None
+    desk.allow(MOST_WORK_ON_PAIRS)
+    try:
+        return pairs.two_changes(desk)
+    except (ClaimError, *FAULTS):
+        return None
+
+
+MOST_WORK_ON_PAIRS = 20_000
+"""Nodes of candidates computed in the search for two mistakes."""
+
+
 def _last_resort(desk: Desk) -> Finding:
     """Where nothing explains: the shape, if it is off, or the condition, or nothing."""
     error = desk.outcome.error
@@ -120,7 +136,8 @@ def _last_resort(desk: Desk) -> Finding:
         return Finding("unknown", f"{name} is the upstream that the caller gives{total}.")
     if desk.condition is not None:
         return Finding(_BY_CONDITION.get(desk.condition.kind, "unknown"), "")
-    sought = "the search for what is wrong was given up" if desk.late else "no single change makes it right"
+    late = desk.gave_up or desk.late
+    sought = "the search for what is wrong was given up" if late else "no single change makes it right"
     return Finding("unknown", f"The claim is not {values.subject(desk)}; {sought}.")
 
 

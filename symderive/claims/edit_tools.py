@@ -44,6 +44,15 @@ class Edit:
 Family = Callable[[Desk, syntax.Node], Iterator[Edit]]
 
 
+@record
+class Tried:
+    """A change of a claim that was tried: which sort it is of, and what it makes of the claim; None for no value."""
+
+    edit: Edit
+    family: Family
+    value: np.ndarray | None
+
+
 def at(node: syntax.Node, kinds: type | tuple[type, ...]) -> Iterator[tuple[Place, syntax.Node]]:
     """The nodes of some kinds, with their places."""
     for place, inner in places(node):

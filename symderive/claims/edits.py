@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import Family
+from symderive.claims.edit_tools import Family, Tried
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
 from symderive.claims.edits_conditions import conditions
 from symderive.claims.edits_functions import (
@@ -47,7 +47,8 @@ from symderive.spec import syntax
 
 
 def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
-    """The first single change that makes the claim right."""
+    """The first single change that makes the claim right; what each makes of the claim itself is kept."""
+    own = node is None
     node = desk.node if node is None else node
     tried: set[syntax.Node] = {node}
     for family in FAMILIES:
@@ -57,7 +58,10 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
             if edit.node in tried:
                 continue
             tried.add(edit.node)
-            if desk.fits(edit.node):
+            value = desk.first_value(edit.node)
+            if own:
+                desk.tried.append(Tried(edit, family, value))
+            if desk.may_fit(value) and desk.fits(edit.node):
                 return Finding(edit.kind, edit.words, edit.node)
     return None
 

@@ -15,7 +15,7 @@ import numpy as np
 from symderive.claims.compare import close_floats
 from symderive.claims.derived import Derived, as_helper
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.fit import SEVERAL, changes_in_words, named_ratios, solve
+from symderive.claims.fit import changes, named_ratios, solve, together
 from symderive.claims.inline import written_out
 from symderive.claims.lines import ClaimError, Line
 from symderive.claims.mistakes import gives_everywhere, line_of
@@ -30,19 +30,19 @@ Terms = list[tuple[int, syntax.Node]]
 
 def lacking(desk: Desk) -> Finding | None:
     """The claim lacks terms of the truth, or has some with another sign or factor: one sort of mistake."""
-    return next((f for f in _found(desk) if f.kind != "unknown"), None)
+    return next((f for f in _found(desk) if not f.several), None)
 
 
 def in_full(desk: Desk) -> Finding | None:
     """Terms that the claim lacks where factors such as ``1 - p`` are multiplied out, too."""
-    return next((f for f in _compared(desk, whole=False) if f.kind == "missing_term"), None)
+    return next((f for f in _compared(desk, whole=False) if f.kind == "missing_term" and not f.several), None)
 
 
 def several_mistakes(desk: Desk) -> Finding | None:
     """The claim lacks terms of the truth and has others with another sign or factor."""
     if desk.condition is not None and not desk.condition.weak:
         return None  # the condition says more
-    return next((f for f in _found(desk) if f.kind == "unknown"), None)
+    return next((f for f in _found(desk) if f.several), None)
 
 
 def _found(desk: Desk) -> list[Finding]:
@@ -68,8 +68,8 @@ def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
             continue
         claim = sum_of([(s, times(r.node, t)) for (s, t), r in zip(terms, ratios, strict=True) if r is not None])
         if gives_everywhere(desk, claim, line):
-            kind, words = _words(desk, terms, ratios)
-            yield Finding(kind, words, _completed(desk, line, terms, ratios))
+            kind, words, several = _words(desk, terms, ratios)
+            yield Finding(kind, words, _completed(desk, line, terms, ratios), several=several)
 
 
 def _merged(desk: Desk, line: Line, terms: Terms) -> Terms:
@@ -109,7 +109,7 @@ def _multiples(desk: Desk, line: Line, terms: Terms) -> list[Ratio | None] | Non
     return ratios if ratios and any(ratios) else None
 
 
-def _words(desk: Desk, terms: Terms, ratios: Sequence[Ratio | None]) -> tuple[str, str]:
+def _words(desk: Desk, terms: Terms, ratios: Sequence[Ratio | None]) -> tuple[str, str, bool]:
     missing = [f"{'-' if s < 0 else '+'} {desk.text(t)}" for (s, t), r in zip(terms, ratios, strict=True) if r is None]
     others = [(t, r) for (_, t), r in zip(terms, ratios, strict=True) if r is not None and not r.is_one]
     told: list[tuple[str, str]] = []
@@ -118,11 +118,8 @@ def _words(desk: Desk, terms: Terms, ratios: Sequence[Ratio | None]) -> tuple[st
         told.append(("missing_term", f"{count} missing: {', '.join(missing)}."))
     if others:
         inverse = [Ratio(1 / r.number, tuple((n, -p) for n, p in r.powers)) for _, r in others]
-        told.append(changes_in_words(desk, [t for t, _ in others], inverse))
-    sentences = " ".join(words.removeprefix(f"{SEVERAL} ") for _, words in told)
-    if len(told) == 1:
-        return told[0]
-    return "unknown", f"{SEVERAL} {sentences}"
+        told += changes(desk, [t for t, _ in others], inverse)
+    return together(told)
 
 
 def _completed(desk: Desk, line: Line, terms: Terms, ratios: Sequence[Ratio | None]) -> syntax.Node | None:

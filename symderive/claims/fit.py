@@ -62,12 +62,12 @@ def _linear(node: syntax.Node, place: Place) -> bool:
 
 def term_by_term(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
     """A sign, a factor or a term too many: one change, which several terms may share."""
-    return next((f for f in _fitted(desk, node) if f.kind != "unknown"), None)
+    return next((f for f in _fitted(desk, node) if not f.several), None)
 
 
 def several_changes(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
     """Terms that need changes that have nothing to do with each other: more than one mistake."""
-    return next((f for f in _fitted(desk, node) if f.kind == "unknown"), None)
+    return next((f for f in _fitted(desk, node) if f.several), None)
 
 
 def _fitted(desk: Desk, node: syntax.Node | None) -> Iterator[Finding]:
@@ -88,8 +88,8 @@ def _fitted(desk: Desk, node: syntax.Node | None) -> Iterator[Finding]:
             continue  # 1 - p is a factor as a whole
         corrected = put(node, place, sum_of(_signed(changed)))
         if desk.fits(corrected):
-            kind, sentence = _words(desk, terms, ratios)
-            yield Finding(kind, sentence, corrected)
+            kind, sentence, several = _words(desk, terms, ratios)
+            yield Finding(kind, sentence, corrected, several=several)
 
 
 def _scaled(ratio: Ratio, term: syntax.Node) -> syntax.Node:
@@ -187,22 +187,27 @@ def solve(columns: np.ndarray, whole: np.ndarray, true: np.ndarray) -> list[floa
     return [float(v) for v in solution / scale]
 
 
-def _words(desk: Desk, terms: Sequence[tuple[int, syntax.Node]], ratios: Sequence[Ratio | None]) -> tuple[str, str]:
-    """The kind and the sentence for the terms that must change."""
+def _words(
+    desk: Desk, terms: Sequence[tuple[int, syntax.Node]], ratios: Sequence[Ratio | None]
+) -> tuple[str, str, bool]:
+    """The kind and the sentence for the terms that must change, and whether they are mistakes of several kinds."""
     changed = [(t, r) for (_, t), r in zip(terms, ratios, strict=True) if r is None or not r.is_one]
-    return changes_in_words(desk, [t for t, _ in changed], [r for _, r in changed])
+    return together(changes(desk, [t for t, _ in changed], [r for _, r in changed]))
 
 
-def changes_in_words(desk: Desk, terms: Sequence[syntax.Node], ratios: Sequence[Ratio | None]) -> tuple[str, str]:
-    """The kind and the sentence: terms that change alike share one mistake; others are mistakes of their own."""
+def changes(desk: Desk, terms: Sequence[syntax.Node], ratios: Sequence[Ratio | None]) -> list[tuple[str, str]]:
+    """The kinds and sentences: terms that change alike share one mistake; others are mistakes of their own."""
     alike: dict[Ratio | None, list[syntax.Node]] = {}
     for term, ratio in zip(terms, ratios, strict=True):
         alike.setdefault(ratio, []).append(term)
-    told = [_changed(desk, ratio, which) for ratio, which in alike.items()]
+    return [_changed(desk, ratio, which) for ratio, which in alike.items()]
+
+
+def together(told: Sequence[tuple[str, str]]) -> tuple[str, str, bool]:
+    """The kinds and sentences of several mistakes as one: the kind is that of the first; whether there are several."""
     sentences = " ".join(sentence for _, sentence in told)
-    if len({kind for kind, _ in told}) == 1:
-        return told[0][0], sentences
-    return "unknown", f"{SEVERAL} {sentences}"
+    several = len({kind for kind, _ in told}) > 1
+    return told[0][0], f"{SEVERAL} {sentences}" if several else sentences, several
 
 
 SEVERAL = "There is more than one mistake."

@@ -13,13 +13,16 @@ from symderive.check.closures import TAG
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
-from symderive.claims.desk import Desk, Finding
+from symderive.claims.desk import MOST_WORK, Desk, Finding
 from symderive.claims.expansion import in_full
 from symderive.claims.points import Point
 from symderive.claims.world import World
 from symderive.spec import model, syntax
 
 MOST_PATHS = 400
+
+MOST_WORK_ON_PATHS = MOST_WORK // 2
+"""What may be spent on them, of the work of all explanations."""
 
 
 class Paths:
@@ -101,10 +104,10 @@ def missing_terms(desk: Desk) -> Finding | None:
         return None
     if desk.line.tensor in desk.spec.outputs:
         return None
-    paths = Paths(desk.spec, desk.points)
+    paths, end = Paths(desk.spec, desk.points), desk.spent + MOST_WORK_ON_PATHS
     for count, (keys, words) in enumerate(paths.groups(desk.line.tensor)):
         desk.spend_forward()
-        if desk.late or count > MOST_PATHS:
+        if desk.late or count > MOST_PATHS or desk.spent > end:
             return None
         if _equals(desk, paths, keys) and _equals_everywhere(desk, keys):
             return in_full(desk) or Finding("missing_term", f"A term is missing: {words}.")

@@ -20,20 +20,27 @@ from symderive.spec import syntax
 
 def missing_multiple(desk: Desk) -> Finding | None:
     """The claim lacks a term that is a multiple of a tensor, of a delta or of 1."""
-    own = [term for _, term in terms_of(desk.node)]
-    return _missing(desk, lambda rest: (c for c in _candidates(desk) if c not in own))
+    return lacking_term(desk, desk.node)
+
+
+def lacking_term(desk: Desk, node: syntax.Node) -> Finding | None:
+    """The same of any side."""
+    own = [term for _, term in terms_of(node)]
+    return _missing(desk, node, lambda rest: (c for c in _candidates(desk) if c not in own))
 
 
 def missing_product(desk: Desk) -> Finding | None:
     """The claim lacks a term that is a product of tensors at hand: ``- V[i, f] * x[i]**2``."""
-    return _missing(desk, lambda rest: _products(desk, rest))
+    return _missing(desk, desk.node, lambda rest: _products(desk, rest))
 
 
-def _missing(desk: Desk, candidates: Callable[[np.ndarray], Iterator[syntax.Node]]) -> Finding | None:
-    """A term that is a multiple of one of the candidates for what the claim lacks of the truth."""
+def _missing(
+    desk: Desk, node: syntax.Node, candidates: Callable[[np.ndarray], Iterator[syntax.Node]]
+) -> Finding | None:
+    """A term that is a multiple of one of the candidates for what a side lacks of the truth."""
     try:
         benches = desk.ratio_benches
-        rests = [desk.truth(b) - desk.value(b, desk.node) for b in benches]
+        rests = [desk.truth(b) - desk.value(b, node) for b in benches]
     except (ClaimError, SymderiveError, ValueError):
         return None
     for candidate in candidates(rests[0]):
@@ -45,7 +52,7 @@ def _missing(desk: Desk, candidates: Callable[[np.ndarray], Iterator[syntax.Node
         positive = Ratio(abs(ratio.number), ratio.powers)
         term = positive.node if candidate == number(1) else scaled(positive, candidate)
         sign = 1 if ratio.number > 0 else -1
-        if desk.fits(corrected := sum_of([(1, desk.node), (sign, term)])):
+        if desk.fits(corrected := sum_of([(1, node), (sign, term)])):
             words = f"A term is missing: {'+' if sign > 0 else '-'} {desk.text(term)}."
             return Finding("missing_term", words, corrected)
     return None
@@ -53,18 +60,24 @@ def _missing(desk: Desk, candidates: Callable[[np.ndarray], Iterator[syntax.Node
 
 def multiple_of_factor(desk: Desk) -> Finding | None:
     """The claim lacks a factor that is a multiple of a tensor or of a product of some, or has one too many."""
+    return lacking_factor(desk, desk.node, several=True)
+
+
+def lacking_factor(desk: Desk, node: syntax.Node, several: bool = False) -> Finding | None:
+    """The same of any side; products of ``several`` tensors, too, or of one alone."""
     singles = [*available(desk, desk.node, ()), *composites(desk, desk.node, ())]
     try:
         with np.errstate(all="ignore"):
-            quotient = desk.truths[0] / desk.value(desk.benches[0], desk.node)
+            quotient = desk.truths[0] / desk.value(desk.benches[0], node)
     except (ClaimError, SymderiveError, ValueError):
         return None
-    for candidate in [*singles, *(syntax.Binary("/", number(1), s) for s in singles), *_products(desk, quotient)]:
+    products = _products(desk, quotient) if several else ()
+    for candidate in [*singles, *(syntax.Binary("/", number(1), s) for s in singles), *products]:
         if desk.late:
             return None
-        node = product_of([*factors_of(desk.node), *factors_of(candidate)])
-        ratio = _quotient(desk, node)
-        if ratio is not None and desk.fits(corrected := scaled(ratio, node)):
+        product = product_of([*factors_of(node), *factors_of(candidate)])
+        ratio = _quotient(desk, product)
+        if ratio is not None and desk.fits(corrected := scaled(ratio, product)):
             return Finding("factor", f"The factor {desk.text(scaled(ratio, candidate))} is missing.", corrected)
     return None
 

@@ -36,6 +36,28 @@ class Node:
             yield node
             stack.extend(reversed(list(node.children())))
 
+    @property
+    def size(self) -> int:
+        """How many nodes there are: this one and every one below it."""
+        return _facts(self)[0]
+
+    @property
+    def called(self) -> frozenset[str]:
+        """The functions that are called here or below."""
+        return _facts(self)[1]
+
+
+def _facts(node: Node) -> tuple[int, frozenset[str]]:
+    """The size of a tree and the functions that are called in it, worked out once for each node."""
+    found: tuple[int, frozenset[str]] | None = node.__dict__.get("facts")
+    if found is None:
+        size, called = 1, frozenset([node.function] if isinstance(node, Call) else ())
+        for child in node.children():
+            below, inside = _facts(child)
+            size, called = size + below, called | inside if inside else called
+        found = node.__dict__["facts"] = size, called
+    return found
+
 
 _PART_NAMES: dict[type, tuple[str, ...]] = {}
 

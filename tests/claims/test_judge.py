@@ -342,10 +342,10 @@ def test_what_cancels_is_computed_with_more_digits():
     assert judge_text(spec, "dx = a**2 * (1 - a**2) * w")[0].verdict == "wrong"
 
 
-def test_several_mistakes_are_no_single_kind():
+def test_of_several_mistakes_the_kind_is_that_of_the_first():
     spec = specs.loads(SPECS["ridge"])
     (result,) = judge_text(spec, "dW = -2 * outer(W @ x - y, x) / N + lam * W")
-    assert (result.verdict, result.diagnosis.kind) == ("wrong", "unknown")
+    assert (result.verdict, result.diagnosis.kind) == ("wrong", "sign")
     assert "more than one mistake" in result.diagnosis.sentence
     assert judge_text(spec, result.diagnosis.correction)[0].ok
 

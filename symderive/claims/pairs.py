@@ -1,0 +1,260 @@
+"""Two mistakes in one claim: a first change after which a second one makes the claim right.
+
+All single changes were tried before, in floats. From their values it is seen which of them can be the first of two,
+without trying pairs: what is left to do is one factor, one term, another of the changes, or the truth is one change
+away from the same values. Only what is then right exactly is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from symderive.claims.bench import Bench
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.edit_tools import Edit, Tried, available, composites, deltas
+from symderive.claims.edits import FAMILIES, single_edits
+from symderive.claims.factors import factor_words, scaled
+from symderive.claims.fit import SEVERAL, term_by_term
+from symderive.claims.lines import FAULTS, ClaimError
+from symderive.claims.mistakes import line_of
+from symderive.claims.ratios import Ratio, constant_ratio
+from symderive.claims.residual import lacking_factor, lacking_term
+from symderive.claims.trees import negated, number
+from symderive.errors import SymderiveError
+from symderive.spec import syntax
+
+MOST_FIRST = 12
+"""Changes that are tried as the first of two."""
+
+CLOSE = 1e-9
+"""How near numbers are, relative to the largest of them, that may be the same."""
+
+Second = Callable[[Desk, Tried], Finding | None]
+
+
+def two_changes(desk: Desk) -> Finding | None:
+    """The first pair of changes that makes the claim right, in the order in which single ones are tried."""
+    values = Values(desk)
+    seen: set[tuple[syntax.Node, Second]] = set()
+    for first, second in values.promising():
+        if desk.late or len(seen) >= MOST_FIRST:
+            return None
+        if (first.edit.node, second) in seen:
+            continue
+        seen.add((first.edit.node, second))
+        try:
+            found = second(desk, first)
+        except (ClaimError, *FAULTS):
+            continue
+        if found is not None:
+            return replace(found, kind=first.edit.kind, sentence=f"{SEVERAL} {first.edit.words} {found.sentence}")
+    return None
+
+
+# What a second change may be
+
+
+def _whole_factor(desk: Desk, first: Tried) -> Finding | None:
+    """A factor of all that is left, or its sign."""
+    node = first.edit.node
+    ratios: list[float] = []
+    for bench in desk.ratio_benches:
+        value = constant_ratio(desk.truth(bench), desk.value(bench, node))
+        if value is None:
+            break
+        ratios.append(value)
+    ratio = desk.named(ratios) if len(ratios) >= len(desk.benches) else None
+    if ratio is None:
+        return None
+    if ratio == Ratio(ratio.number) and ratio.number == -1:
+        corrected = negated(node)
+        return Finding("sign", "The sign of the whole is wrong.", corrected) if desk.fits(corrected) else None
+    corrected = scaled(ratio, node)
+    return Finding(*factor_words(ratio, desk), corrected) if desk.fits(corrected) else None
+
+
+def _lacking_term(desk: Desk, first: Tried) -> Finding | None:
+    return term_by_term(desk, first.edit.node) or lacking_term(desk, first.edit.node)
+
+
+def _lacking_factor(desk: Desk, first: Tried) -> Finding | None:
+    return lacking_factor(desk, first.edit.node)
+
+
+def _other_change(desk: Desk, first: Tried) -> Finding | None:
+    return single_edits(desk, first.edit.node)
+
+
+def _changes_like(other: Tried) -> Second:
+    """Another change, of the sort that was tried on the claim itself."""
+
+    def second(desk: Desk, first: Tried) -> Finding | None:
+        for edit in other.family(desk, first.edit.node):
+            if desk.late:
+                return None
+            if desk.fits(edit.node):
+                return Finding(edit.kind, edit.words, edit.node)
+        return None
+
+    return second
+
+
+# Which changes can be the first
+
+
+class Values:
+    """What the changed claims were worth at one point, in rows, without those worth the same."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.true = np.asarray(desk.truths[0], dtype=float).ravel()
+        self.scale = float(np.abs(self.true).max(initial=0.0)) or 1.0
+        rows: dict[bytes, tuple[Tried, np.ndarray]] = {}
+        own = self._own()
+        for tried in desk.tried:
+            row = self._row(tried.value)
+            if row is not None and row.any() and not (own is not None and self._same(row, own)):
+                rows.setdefault(np.round(row / self.scale, 9).tobytes(), (tried, row))
+        self.own = own
+        self.tried = [t for t, _ in rows.values()]
+        self.rows = np.array([r for _, r in rows.values()]).reshape(len(rows), self.true.size)
+
+    def _own(self) -> np.ndarray | None:
+        return None if self.desk.claimed is None else self._row(self.desk.claimed[0])
+
+    def _row(self, value: np.ndarray | None) -> np.ndarray | None:
+        """An array of the right shape as a row; None where it has another or is not finite."""
+        if value is None or value.shape != self.desk.truths[0].shape or not np.isfinite(value).all():
+            return None
+        return value.ravel()
+
+    def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
+        return bool((np.abs(a - b) <= CLOSE * self.scale).all())
+
+    def promising(self) -> Iterator[tuple[Tried, Second]]:
+        """Changes that can be the first of two, and what comes after each: what is cheapest to tell first."""
+        if not len(self.rows) or not np.isfinite(self.true).all():
+            return
+        if self.true.size > 1:
+            yield from ((t, _whole_factor) for t in self._along(self.rows, self.true[None, :]))
+        yield from self._together()
+        if self.true.size > 2:
+            candidates = self._candidates()
+            yield from ((t, _lacking_term) for t in self._along(self.true - self.rows, candidates))
+            yield from ((t, _lacking_factor) for t in self._quotients(candidates))
+        yield from ((t, _other_change) for t in self._met())
+
+    def _along(self, rows: np.ndarray, others: np.ndarray) -> Iterator[Tried]:
+        """The changes whose rows are multiples of one of some others."""
+        if not len(others):
+            return
+        with np.errstate(all="ignore"):
+            units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+            directions = others / np.linalg.norm(others, axis=1, keepdims=True)
+            cosines = np.abs(units @ directions.T)
+        found = np.nan_to_num(cosines).max(axis=1) > 1 - 1e-12
+        yield from (t for t, hit in zip(self.tried, found, strict=True) if hit)
+
+    def _together(self) -> Iterator[tuple[Tried, Second]]:
+        """Changes of different terms, or of different factors: what each does to the claim adds up, or multiplies."""
+        if self.own is None:
+            return
+        yield from self._pairs(self.rows - self.own, self.true - self.own)
+        used = (self.own != 0) & (self.true != 0)
+        if not used.any():
+            return
+        with np.errstate(all="ignore"):
+            logs = np.log(np.abs(self.rows[:, used] / self.own[used]))
+            yield from self._pairs(logs, np.log(np.abs(self.true[used] / self.own[used])))
+
+    def _pairs(self, rows: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[Tried, Second]]:
+        """The pairs of rows that add up to what is wanted."""
+        with np.errstate(all="ignore"):
+            weights = np.random.default_rng(0).uniform(1, 2, len(wanted))
+            sums, target = rows @ weights, float(wanted @ weights)
+        usable = np.flatnonzero(np.isfinite(sums))
+        order = usable[np.argsort(sums[usable])]
+        ordered = sums[order]
+        near = CLOSE * max(1.0, float(np.abs(wanted).max(initial=0.0))) * len(wanted)
+        for i in usable:
+            low, high = np.searchsorted(ordered, [target - sums[i] - near, target - sums[i] + near])
+            for j in order[low:high]:
+                if i < j and bool((np.abs(rows[i] + rows[j] - wanted) <= near).all()):
+                    yield self.tried[i], _changes_like(self.tried[j])
+
+    def _candidates(self) -> np.ndarray:
+        """The rows of what may be missing as a term or as a factor."""
+        desk, shape = self.desk, self.desk.truths[0].shape
+        rows = []
+        sorts = (deltas, available, composites)
+        for node in dict.fromkeys([number(1), *(n for sort in sorts for n in sort(desk, desk.node, ()))]):
+            try:
+                row = np.broadcast_to(desk.value(desk.benches[0], node), shape).ravel()
+            except (ClaimError, SymderiveError, ValueError):
+                continue
+            if np.isfinite(row).all() and row.any():
+                rows.append(row)
+        return np.array(rows).reshape(len(rows), self.true.size)
+
+    def _quotients(self, candidates: np.ndarray) -> Iterator[Tried]:
+        """The changes after which one factor is missing, or a division."""
+        used = self.true != 0
+        if used.sum() < 3:
+            return
+        with np.errstate(all="ignore"):
+            quotients = np.log(np.abs(self.true[used] / self.rows[:, used]))
+            factors = np.log(np.abs(candidates[:, used]))
+            quotients, factors = (a - a.mean(axis=1, keepdims=True) for a in (quotients, factors))
+        factors = factors[np.isfinite(factors).all(axis=1) & (np.abs(factors).max(axis=1, initial=0.0) > CLOSE)]
+        for tried, quotient in zip(self.tried, quotients, strict=True):
+            if np.isfinite(quotient).all() and len(factors):
+                gaps = np.minimum(np.abs(factors - quotient).max(axis=1), np.abs(factors + quotient).max(axis=1))
+                if gaps.min() < CLOSE:
+                    yield tried
+
+    def _met(self) -> Iterator[Tried]:
+        """The changes whose values are those of the truth with a mistake in it."""
+        rows = [r for value in mistaken(self.desk) if (r := self._reshaped(value)) is not None]
+        if not rows:
+            return
+        weights = np.random.default_rng(1).uniform(1, 2, self.true.size)
+        others = np.array(rows)
+        sums = np.sort(others @ weights)
+        near = CLOSE * self.scale * self.true.size
+        for tried, row in zip(self.tried, self.rows, strict=True):
+            low, high = np.searchsorted(sums, [row @ weights - near, row @ weights + near])
+            if high > low and bool((np.abs(others - row) <= CLOSE * self.scale).all(axis=1).any()):
+                yield tried
+
+    def _reshaped(self, value: np.ndarray) -> np.ndarray | None:
+        if value.size != self.true.size or not np.isfinite(value).all() or self._same(value.ravel(), self.true):
+            return None
+        return value.ravel()
+
+
+def mistaken(desk: Desk) -> Iterator[np.ndarray]:
+    """What the derived formula is worth with each single change in it."""
+    statement = desk.stated
+    if statement is None:
+        return
+    other = desk.about(line_of(desk, statement), statement.right)
+    bench = desk.benches[0]
+    seen: set[syntax.Node] = {statement.right}
+    for family in FAMILIES:
+        for edit in family(other, statement.right):
+            if desk.late:
+                return
+            if edit.node not in seen:
+                seen.add(edit.node)
+                if (value := _value(desk, bench, edit, other)) is not None:
+                    yield value
+
+
+def _value(desk: Desk, bench: Bench, edit: Edit, other: Desk) -> np.ndarray | None:
+    try:
+        return desk.value(bench, edit.node, other.line)
+    except (ClaimError, SymderiveError, ValueError, ArithmeticError):
+        return None
