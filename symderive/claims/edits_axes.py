@@ -255,10 +255,11 @@ def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Nod
 
 
 def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    dims_of = [axis(0), axis(1), axis(-1), *([syntax.Batch()] if syntax.BATCH in desk.points[0].sizes else [])]
     for place, inner in places(node):
         if isinstance(inner, syntax.Binary) or (isinstance(inner, syntax.Name) and rank(desk, inner.id) > 0):
-            for dim, keep, op in itertools.product((0, 1, -1), (False, True), ("sum", "mean")):
-                new = method(inner, op, axis(dim), keepdim=keep)
+            for dim, keep, op in itertools.product(dims_of, (False, True), ("sum", "mean")):
+                new = method(inner, op, dim, keepdim=keep)
                 yield Edit(
                     "missing_sum", put(node, place, new), f"The {op} over an axis of {desk.text(inner)} is missing."
                 )

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from symderive.check.sample import numbers_of
 from symderive.claims.desk import Desk
@@ -42,6 +43,7 @@ from symderive.claims.trees import (
     sum_of,
     tensor_of,
     terms_of,
+    times,
 )
 from symderive.spec import syntax
 from symderive.spec.functions import FUNCTIONS
@@ -142,12 +144,14 @@ def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 
 def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A matrix that is missing in a product: ``K @ r`` for ``r``."""
+    """A matrix that is missing in a product, ``K @ r`` for ``r``, or the upstream behind a Jacobian."""
     if desk.line.indices is not None:
         return
     given = {f"d{n}" for n in desk.spec.outputs}
-    matrices: list[syntax.Node] = [t for t in available(desk, node, ()) if rank(desk, tensor_of(t)) == 2]
+    known = list(available(desk, node, ()))
+    matrices: list[syntax.Node] = [t for t in known if rank(desk, tensor_of(t)) == 2]
     matrices = [m for t in matrices for m in (t, syntax.Attribute(t, "T"))]
+    matrices += [t for t in known if tensor_of(t) in given and rank(desk, tensor_of(t)) == 1]
     for place, inner in [*heads(node), *_operands(node)]:
         if isinstance(inner, syntax.Number):
             continue
@@ -342,6 +346,20 @@ def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 new = syntax.Binary("@", head, replace(inner, left=tail))
                 words = f"Brackets are missing: {desk.text(inner)} should be {desk.text(new)}."
                 yield Edit("shape" if desk.misshapen else "factor", put(node, place, new), words)
+        elif isinstance(inner, syntax.Binary) and inner.op == "@":
+            for new in _moved_out(inner):
+                words = f"The brackets are wrong: {desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("shape" if desk.misshapen else "factor", put(node, place, new), words)
+
+
+def _moved_out(node: syntax.Binary) -> Iterator[syntax.Node]:
+    """``x * (A @ r)`` for ``A @ (x * r)``."""
+    for side in ("left", "right"):
+        factors = factors_of(getattr(node, side))
+        for n, (op, factor) in enumerate(factors if len(factors) > 1 else ()):
+            rest: dict[str, Any] = {side: product_of([f for m, f in enumerate(factors) if m != n])}
+            product = replace(node, **rest)
+            yield times(factor, product) if op == "*" else syntax.Binary("/", product, factor)
 
 
 def _rejoined(terms: Sequence[tuple[int, syntax.Node]]) -> Iterator[syntax.Node]:

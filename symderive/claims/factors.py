@@ -119,13 +119,16 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int 
             sentence = f"{_upper(where)} take{s} a mean over {name} entries where a sum is meant: multiply by {name}."
             return "mean_vs_sum", sentence
     inverse = Ratio(1 / ratio.number, tuple((n, -p) for n, p in ratio.powers))
+    has = "has" if count == 1 else "have"
     if abs(ratio.number) < 1 and not ratio.powers:
-        has = "has" if count == 1 else "have"
         sign = " and the wrong sign" if ratio.number < 0 else ""
         return "factor", f"{_upper(where)} {has} the factor {number_text(abs(inverse.number))} too much{sign}."
     sign = " and the sign is wrong" if ratio.number < 0 else ""
     if abs(ratio.number.numerator) == 1 and ratio.powers and all(p < 0 for _, p in ratio.powers):
-        by = desk.text(Ratio(abs(inverse.number), inverse.powers).node)
+        divisor = Ratio(abs(inverse.number), inverse.powers).node
+        by = desk.text(divisor)
+        if divisor in (f for n in desk.node.walk() for op, f in factors_of(n) if op == "*" and f != n):
+            return "factor", f"{_upper(where)} {has} the factor {by} too much{sign}."
         place = "" if where == "the claim" else f" of {where}"
         return "factor", f"The division{place} by {by} is missing{sign}."
     place = "" if where == "the claim" else f" in {where}"

@@ -16,13 +16,14 @@ from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Edit, Tried, available, composites, deltas
 from symderive.claims.edits import FAMILIES, single_edits
+from symderive.claims.edits_terms import factors_dropped, terms_dropped
 from symderive.claims.factors import factor_words, scaled
 from symderive.claims.fit import SEVERAL, term_by_term
 from symderive.claims.lines import FAULTS, ClaimError
 from symderive.claims.mistakes import line_of
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.residual import lacking_factor, lacking_term
-from symderive.claims.trees import negated, number
+from symderive.claims.trees import factors_of, get, negated, number, places, put, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -50,7 +51,37 @@ def two_changes(desk: Desk) -> Finding | None:
         except (ClaimError, *FAULTS):
             continue
         if found is not None:
-            return replace(found, kind=first.edit.kind, sentence=f"{SEVERAL} {first.edit.words} {found.sentence}")
+            return _as_one(desk, first, found) or _both(first, found)
+    return None
+
+
+def _both(first: Tried, found: Finding) -> Finding:
+    """Two mistakes, the first of which gives its kind."""
+    return replace(found, kind=first.edit.kind, sentence=f"{SEVERAL} {first.edit.words} {found.sentence}")
+
+
+def _as_one(desk: Desk, first: Tried, found: Finding) -> Finding | None:
+    """Where one term, or one factor, is too many and one is missing: one stands in the place of the other."""
+    if first.family not in (terms_dropped, factors_dropped) or found.corrected is None:
+        return None
+    exchanged = replaced(desk.node, found.corrected)
+    if exchanged is None:
+        return None
+    old, new = map(desk.text, exchanged)
+    return replace(found, kind="wrong_operand", sentence=f"{old} should be {new}.")
+
+
+def replaced(old: syntax.Node, new: syntax.Node) -> tuple[syntax.Node, syntax.Node] | None:
+    """The operand, term or factor in which two expressions differ, in each of them; None where there are more."""
+    for place in [p for p, _ in places(old) if len(p) == 1 and type(old) is type(new)]:
+        pair = get(old, place), get(new, place)
+        if pair[0] != pair[1] and put(old, place, pair[1]) == new:
+            return replaced(*pair) or pair
+    for split in (terms_of, factors_of):
+        parts, others = split(old), split(new)
+        gone, come = ([p for p in a if p not in b] for a, b in ((parts, others), (others, parts)))
+        if len(parts) == len(others) > 1 and len(gone) == len(come) == 1 and gone[0][0] == come[0][0]:
+            return gone[0][1], come[0][1]
     return None
 
 
@@ -162,15 +193,17 @@ class Values:
         """Changes of different terms, or of different factors: what each does to the claim adds up, or multiplies."""
         if self.own is None:
             return
-        yield from self._pairs(self.rows - self.own, self.true - self.own)
+        found = [*self._pairs(self.rows - self.own, self.true - self.own)]
         used = (self.own != 0) & (self.true != 0)
-        if not used.any():
-            return
-        with np.errstate(all="ignore"):
-            logs = np.log(np.abs(self.rows[:, used] / self.own[used]))
-            yield from self._pairs(logs, np.log(np.abs(self.true[used] / self.own[used])))
+        if used.any():
+            with np.errstate(all="ignore"):
+                logs = np.log(np.abs(self.rows[:, used] / self.own[used]))
+                found += self._pairs(logs, np.log(np.abs(self.true[used] / self.own[used])))
+        order = {family: n for n, family in enumerate(FAMILIES)}
+        found.sort(key=lambda pair: sum(order[self.tried[n].family] for n in pair))
+        yield from ((self.tried[i], _changes_like(self.tried[j])) for i, j in found)
 
-    def _pairs(self, rows: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[Tried, Second]]:
+    def _pairs(self, rows: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int]]:
         """The pairs of rows that add up to what is wanted."""
         with np.errstate(all="ignore"):
             weights = np.random.default_rng(0).uniform(1, 2, len(wanted))
@@ -183,7 +216,7 @@ class Values:
             low, high = np.searchsorted(ordered, [target - sums[i] - near, target - sums[i] + near])
             for j in order[low:high]:
                 if i < j and bool((np.abs(rows[i] + rows[j] - wanted) <= near).all()):
-                    yield self.tried[i], _changes_like(self.tried[j])
+                    yield int(i), int(j)
 
     def _candidates(self) -> np.ndarray:
         """The rows of what may be missing as a term or as a factor."""

@@ -78,8 +78,15 @@ def lacking_factor(desk: Desk, node: syntax.Node, several: bool = False) -> Find
         product = product_of([*factors_of(node), *factors_of(candidate)])
         ratio = _quotient(desk, product)
         if ratio is not None and desk.fits(corrected := scaled(ratio, product)):
-            return Finding("factor", f"The factor {desk.text(scaled(ratio, candidate))} is missing.", corrected)
+            return Finding("factor", f"The {_named(desk, scaled(ratio, candidate))} is missing.", corrected)
     return None
+
+
+def _named(desk: Desk, factor: syntax.Node) -> str:
+    """A factor, or a division where it is one."""
+    if isinstance(factor, syntax.Binary) and factor.op == "/" and factor.left == number(1):
+        return f"division by {desk.text(factor.right)}"
+    return f"factor {desk.text(factor)}"
 
 
 def _products(desk: Desk, target: np.ndarray) -> Iterator[syntax.Node]:
