@@ -7,7 +7,7 @@ behaviour, :data:`symderive.check.exact.EXACT` keeps rationals as long as it can
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -195,8 +195,7 @@ class Domain:
         rows = [[*row, *(self.number(int(r == c)) for c in range(n))] for r, row in enumerate(matrix)]
         for column in range(n):
             if self._pivot(rows, column) is None:
-                nan = self.sub(self.inf, self.inf)
-                return [[nan] * n for _ in range(n)]
+                return [[self._undefined(entry for row in matrix for entry in row)] * n for _ in range(n)]
             diagonal = rows[column][column]
             rows[column] = [self.div(entry, diagonal) for entry in rows[column]]
             for other in range(n):
@@ -209,7 +208,7 @@ class Domain:
         rows = [[*row, entry] for row, entry in zip(matrix, right, strict=True)]
         for column in range(len(rows)):
             if self._pivot(rows, column) is None:
-                return [self.sub(self.inf, self.inf)] * len(rows)
+                return [self._undefined([*right, *(entry for row in matrix for entry in row)])] * len(rows)
             for below in range(column + 1, len(rows)):
                 self._eliminate(rows, column, below)
         found: list[Value] = []
@@ -217,6 +216,10 @@ class Domain:
             known = self.total([self.mul(a, x) for a, x in zip(rows[row][row + 1 : -1], found, strict=True)])
             found.insert(0, self.div(self.sub(rows[row][-1], known), rows[row][row]))
         return found
+
+    def _undefined(self, entries: Iterable[Value]) -> Value:
+        """NaN that depends on entries, so that its derivatives by them are NaN, too."""
+        return self.mul(self.sub(self.inf, self.inf), self.total(list(entries)))
 
     def cholesky(self, matrix: Matrix) -> Matrix:
         """The lower triangular factor of the symmetric part of a matrix, row by row; NaN where it is not positive."""

@@ -107,6 +107,16 @@ def _simplex(draw: Draw, values: np.ndarray) -> np.ndarray:
     return draw.ratio(values, values.sum(-1, keepdims=True))
 
 
+def _rows(draw: Draw, values: np.ndarray) -> np.ndarray:
+    """Rows that sum to 1: scaled where all is positive, else by one entry, so that the others stay large."""
+    total = values.sum(-1, keepdims=True)
+    if (values < 0).any():
+        one = np.arange(values.shape[-1]) == int(draw.rng.integers(values.shape[-1]))
+        return np.asarray(values + np.where(one, 1 - total, 0))
+    values = np.where(total == 0, abs(values) + 1, values)
+    return draw.ratio(values, values.sum(-1, keepdims=True))
+
+
 def _positive(draw: Draw, values: np.ndarray) -> np.ndarray:
     return abs(values) + (values == 0) * _whole(draw, np.ones(values.shape, dtype=int))
 
@@ -136,6 +146,9 @@ ASSUMPTIONS: dict[str, Callable[[Draw, np.ndarray], np.ndarray]] = {
 }
 """What each assumption makes of drawn entries, element-wise ones first: a structure keeps them."""
 
+STRUCTURES = ASSUMPTIONS | {"rows": _rows}
+"""Those, and what no spec says, but a claim may be right under."""
+
 
 def draw_input(tensor: model.Input, shape: Sequence[int], classes: int | None, draw: Draw) -> np.ndarray:
     """The entries of one input of that shape; ``classes`` is the size of its class ids."""
@@ -144,7 +157,7 @@ def draw_input(tensor: model.Input, shape: Sequence[int], classes: int | None, d
     if tensor.boolean:
         return draw.integers(2, shape).astype(bool)
     values = draw.between(*tensor.range, shape) if tensor.range else draw.entries(shape)
-    for name, make in ASSUMPTIONS.items():
+    for name, make in STRUCTURES.items():
         if name in tensor.assume and values.size:
             values = np.asarray(make(draw, values))  # a scalar comes back as a number
     return values

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +14,10 @@ from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
 from symderive.check.oracle import extent_of, shape_of
+from symderive.claims.assumed import Assumed, assuming, is_right
 from symderive.claims.compare import close_where_finite, finite, same
 from symderive.claims.lines import ClaimError
+from symderive.claims.needed import is_needed, promising
 from symderive.claims.points import FAR, Point
 from symderive.claims.points import Condition as Change
 from symderive.claims.world import Sizes
@@ -53,9 +54,8 @@ class Condition:
     text: str
     kind: str
     about: str = ""
+    assumed: Assumed = Assumed()
     change: Change | None = None
-    sizes: tuple[tuple[str, int], ...] = ()
-    equal: tuple[str, ...] = ()
     weak: bool = False
 
     def points(self, trial: Trial, failed: Point | None = None) -> Iterator[Point]:
@@ -79,7 +79,7 @@ class Condition:
 
     def sized(self, sizes: Sizes, number: int = 0) -> Sizes:
         """Sizes, changed so that it holds."""
-        return {**sizes, **dict.fromkeys(self.equal, EQUAL[number % len(EQUAL)]), **dict(self.sizes)}
+        return {**sizes, **dict.fromkeys(self.assumed.equal, EQUAL[number % len(EQUAL)]), **dict(self.assumed.sizes)}
 
     def applied(self, draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[str, np.ndarray]) -> None:
         """Make it hold."""
@@ -92,10 +92,10 @@ class Condition:
         sides = [p.inputs for p in points.main if p.note]
         for n in range(POINTS):
             sizes = self.sized(plan[n if n < min(len(plan), 2) else 0], n)
-            if (self.sizes or self.equal) and not points.chooser.valid(sizes):  # type: ignore[arg-type]
+            if (self.assumed.sizes or self.assumed.equal) and not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 continue
             begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else None
-            if begin and (self.sizes or self.equal):
+            if begin and (self.assumed.sizes or self.assumed.equal):
                 begin = stretched(court.spec, begin, sizes)
             point = points.under(sizes, self.applied, begin, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
             if point is not None:
@@ -125,10 +125,13 @@ def stretched(
 
 
 def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bool:
-    """Whether the claim is right wherever the condition holds, and the truth not just 0 there."""
+    """Whether the claim is right wherever the condition holds, and the truth not just 0 there.
+
+    Few points turn down most conditions; what is left is judged as if the spec said it.
+    """
     told = 0
-    values: set[bool] = set()
     varied = False
+    values: set[bool] = set()
     points: list[Point] = []
     for point in condition.points(trial, failed):
         if point.note != FAR and not promising(trial, point, keep=True):
@@ -137,46 +140,17 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
             return False  # before more points are drawn
         points.append(point)
     for point in points:
+        varied |= not _is_identity(point.inputs.get(condition.about))
         if condition.kind == "binary":
             values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
-        varied |= not _is_identity(point.inputs.get(condition.about))
         outcome = trial.at(point, digits=FEW_DIGITS)
         if not outcome.holds:
             return False
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
-    if not told or not varied or (condition.kind == "binary" and len(values) != 2):
+    if not told or not varied or (condition.kind == "binary" and len(values) < 2):
         return False
-    if condition.kind not in _OF_INPUTS and not (condition.weak and condition.kind == "ones"):
-        return True
-    return 3 * sum(_needed(trial, condition, p) for p in points) >= len(points)
-
-
-_OF_INPUTS = ("symmetric", "rows", "binary", "one_hot")
-
-
-def _needed(trial: Trial, condition: Condition, point: Point) -> bool:
-    """Whether the claim fails, or says nothing, a step away from where a condition holds.
-
-    Where it does not, the condition only keeps away from the place at which the claim is wrong.
-    """
-    draw = sample.Draw(trial.court.points.rng, exact=True)
-    for size in (Fraction(1, 128), Fraction(-1, 128)):
-        near = _moved(point, condition.about, draw, size)
-        if trial.court.points.smooth(near):
-            outcome = trial.at(near, keep=False)
-            return not outcome.holds
-    return True
-
-
-def _moved(point: Point, about: str, draw: sample.Draw, size: Fraction) -> Point:
-    """A point beside another: an input, or an upstream, a small step away; upwards where ``size`` is positive."""
-    of = about if about in point.inputs else about.removeprefix("d")
-    values = (point.inputs if about in point.inputs else point.upstreams)[of]
-    step = draw.entries(np.shape(values)) * size
-    moved = {of: objects(values + (abs(step) if size > 0 else step))}
-    if about in point.inputs:
-        return replace(point, inputs={**point.inputs, **moved})
-    return replace(point, upstreams={**point.upstreams, **moved})
+    other = assuming(trial, condition.assumed)
+    return is_right(other) and is_needed(trial, other, condition.assumed, points)
 
 
 def _is_identity(values: np.ndarray | None) -> bool:
@@ -186,20 +160,11 @@ def _is_identity(values: np.ndarray | None) -> bool:
     return bool((values == np.eye(len(values), dtype=int)).all())
 
 
-def promising(trial: Trial, point: Point, *, keep: bool = False) -> bool:
-    """Whether floats see no difference at a point."""
-    bench = trial.court.bench if keep else trial.court.new_bench
-    try:
-        return bench(point, FLOAT).agrees(trial.line, trial.node)
-    except ClaimError:
-        return False
-
-
 # The candidates
 
 
 def _whole(draw: sample.Draw, values: np.ndarray, name: str) -> np.ndarray:
-    return objects(sample.ASSUMPTIONS[name](draw, values))
+    return objects(sample.STRUCTURES[name](draw, values))
 
 
 class _Binary:
@@ -217,16 +182,6 @@ class _Binary:
             place = int(draw.rng.integers(found.size))
             found.flat[place] = 1 - found.flat[place]
         return found
-
-
-def _rows(draw: sample.Draw, values: np.ndarray) -> np.ndarray:
-    """Rows that sum to 1: scaled where all is positive, else by one entry, so that the others stay large."""
-    total = values.sum(-1, keepdims=True)
-    if (values < 0).any():
-        one = np.arange(values.shape[-1]) == int(draw.rng.integers(values.shape[-1]))
-        return objects(values + np.where(one, 1 - total, 0))
-    values = np.where(total == 0, abs(values) + 1, values)
-    return draw.ratio(values, values.sum(-1, keepdims=True))
 
 
 def _on(name: str, make: Callable[[sample.Draw, np.ndarray], np.ndarray]) -> Change:
@@ -251,15 +206,21 @@ def _all_ones(draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[
 def _of_input(tensor: model.Input, own: bool) -> Iterator[Condition]:
     """What an input may be; it may be the claim's ``own``, by which the gradient is taken."""
     name, rank = tensor.name, len(tensor.shape)
+
+    def of(text: str, kind: str, make: Callable[[sample.Draw, np.ndarray], np.ndarray], weak: bool) -> Condition:
+        return Condition(text, kind, name, Assumed(inputs=((name, kind),)), _on(name, make), weak)
+
+    def drawn(kind: str) -> Callable[[sample.Draw, np.ndarray], np.ndarray]:
+        return lambda draw, values: _whole(draw, values, kind)
+
     if rank >= 2 and tensor.shape[-1] == tensor.shape[-2] and "symmetric" not in tensor.assume:
-        change = _on(name, lambda d, a: _whole(d, a, "symmetric"))
-        yield Condition(f"{name} symmetric", "symmetric", name, change)
+        yield of(f"{name} symmetric", "symmetric", drawn("symmetric"), False)
     if rank >= 1:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
-        yield Condition(rows, "rows", name, _on(name, _rows), weak=own)
-    yield Condition(f"{name} binary", "binary", name, _on(name, _Binary()), weak=own)
+        yield of(rows, "rows", drawn("rows"), own)
+    yield of(f"{name} binary", "binary", _Binary(), own)
     if rank >= 1 and not own:
-        yield Condition(f"{name} one-hot", "one_hot", name, _on(name, lambda d, a: _whole(d, a, "one_hot")), weak=True)
+        yield of(f"{name} one-hot", "one_hot", drawn("one_hot"), True)
 
 
 def candidates(trial: Trial) -> Iterator[Condition]:
@@ -268,11 +229,13 @@ def candidates(trial: Trial) -> Iterator[Condition]:
     mentioned = trial.mentions()
     for name, values in first.upstreams.items():
         if np.ndim(values) or len(first.upstreams) > 1:
-            yield Condition(f"d{name} = 1", "ones", f"d{name}", _ones(name), weak=f"d{name}" in mentioned)
+            weak = f"d{name}" in mentioned
+            yield Condition(f"d{name} = 1", "ones", f"d{name}", Assumed(ones=(name,)), _ones(name), weak)
     if len(first.upstreams) > 1:
         names = [f"d{n}" for n in first.upstreams]
         weak = mentioned >= set(names)
-        yield Condition(f"{' = '.join(names)} = 1", "ones", names[0], _all_ones, weak=weak)
+        assumed = Assumed(ones=tuple(first.upstreams))
+        yield Condition(f"{' = '.join(names)} = 1", "ones", names[0], assumed, _all_ones, weak)
     own = trial.line.denominators()
     for tensor in trial.spec.inputs:
         if tensor.is_real:
@@ -308,9 +271,10 @@ def find_condition(trial: Trial, failed: Point) -> Condition | None:
     if _is_multiple(trial):
         return None
     found = list(candidates(trial))
-    kinds = {c.kind for c in found}
-    open_kinds = {k for k in kinds if not _refuted(trial, [c for c in found if c.kind == k])}
-    return next((c for c in found if c.kind in open_kinds and holds(trial, c, failed)), None)
+    groups = {(c.kind, bool(c.assumed.equal)) for c in found}
+    refuted = {g for g in groups if _refuted(trial, [c for c in found if (c.kind, bool(c.assumed.equal)) == g])}
+    rest = (c for c in found if (c.kind, bool(c.assumed.equal)) not in refuted)
+    return next((c for c in rest if holds(trial, c, failed)), None)
 
 
 def _refuted(trial: Trial, conditions: list[Condition]) -> bool:
@@ -371,7 +335,8 @@ def _is_multiple(trial: Trial) -> bool:
 def find_size(trial: Trial) -> Condition | None:
     """The size whose value in the spec makes an invalid claim right: a number is written where the size should be."""
     numbers = {int(n.value) for n in trial.node.walk() if isinstance(n, syntax.Number) and n.value.denominator == 1}
-    return next((c for c in _sizes(trial) if c.sizes and c.sizes[0][1] in numbers and holds(trial, c)), None)
+    valued = (c for c in _sizes(trial) if c.assumed.sizes and c.assumed.sizes[0][1] in numbers)
+    return next((c for c in valued if holds(trial, c)), None)
 
 
 def where_only(trial: Trial, failed: Point) -> str:
@@ -381,7 +346,7 @@ def where_only(trial: Trial, failed: Point) -> str:
     families = (
         [_at(n, 1) for n in names],
         [_alike(a, b) for a, b in pairs],
-        [replace(_at(a, 1), text=f"{a} = {b} = 1", sizes=((a, 1), (b, 1))) for a, b in pairs],
+        [replace(_at(a, 1), text=f"{a} = {b} = 1", assumed=Assumed(sizes=((a, 1), (b, 1)))) for a, b in pairs],
         [_at(n, 2) for n in names],
     )
     for family in families:
@@ -393,9 +358,9 @@ def where_only(trial: Trial, failed: Point) -> str:
 
 def _at(name: str, value: int) -> Condition:
     """That a size has a value."""
-    return Condition(f"{name} = {value}", "size", name, None, ((name, value),))
+    return Condition(f"{name} = {value}", "size", name, Assumed(sizes=((name, value),)))
 
 
 def _alike(a: str, b: str) -> Condition:
     """That two sizes are equal."""
-    return Condition(f"{a} = {b}", "size", a, equal=(a, b))
+    return Condition(f"{a} = {b}", "size", a, Assumed(equal=(a, b)))

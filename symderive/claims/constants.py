@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from symderive.claims.compare import shown
-from symderive.claims.conditions import promising
+from symderive.claims.needed import promising
 from symderive.claims.points import Point
 from symderive.claims.reach import smooth
 from symderive.claims.result import Diagnosis
@@ -78,7 +78,7 @@ def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
     choices = zip(*(_others(spec.constants[n]) for n in values), strict=True)
     for chosen, at in itertools.product(choices, (point, trial.court.points.rough)):
         varied = replace(at, constants={**spec.constants, **dict(zip(values, chosen, strict=True))})
-        if type(trial.court.points)(replace(spec, constants=varied.constants or {})).smooth(varied):
+        if replace(trial.court.points, spec=replace(spec, constants=varied.constants or {})).smooth(varied):
             return trial.court, varied
     return None
 
@@ -171,7 +171,7 @@ def _points_at(court: Court, constants: Mapping[str, Fraction]) -> list[Point]:
     key = "constants", *constants.values()
     if key not in court.remembered:
         points = court.points
-        varied = type(points)(replace(court.spec, constants=dict(constants)))
+        varied = replace(points, spec=replace(court.spec, constants=dict(constants)))
         try:
             candidates = [points.main[0], *(p for p in [*varied.main, *points.scouts] if p.note)]
         except SymderiveError:

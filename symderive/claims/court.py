@@ -49,6 +49,7 @@ class Court:
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
         self.remembered: dict[tuple[Any, ...], list[Point]] = {}
         self.under: dict[str, tuple[list[Point], Iterator[Point]]] = {}
+        self.assuming: dict[Any, Court] = {}
         self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
         self._varied: dict[tuple[Fraction, ...], Court | None] = {}
 

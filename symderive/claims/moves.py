@@ -23,16 +23,17 @@ FEW = (1, 3)
 MOST_ENTRIES = 3
 """Of one tensor that are changed alone."""
 
-_SIGNED = {"nonzero", "symmetric"}
-_SCALED = {"positive", "nonnegative", "spd"} | _SIGNED
-_BY_ENTRY = {"nonzero", "positive", "nonnegative"}
+_SIGNED = {"nonzero", "symmetric", "rows"}
+_SCALED = {"positive", "nonnegative", "spd", "simplex"} | _SIGNED
+_BY_ENTRY = {"nonzero", "positive", "nonnegative", "simplex", "rows", "symmetric"}
 
 
 @record
 class Move:
     """A tensor, or one entry of it, times a ``factor``, plus a ``shift``; with ``even`` of the factor's sign all over.
 
-    A tensor of class ids or truth values becomes that of number ``constant`` all over.
+    A tensor of class ids or truth values, or an entry, becomes that of number ``constant`` all over. What changes keeps
+    its ``structure``; of what is ``mirrored``, between 0 and 1, it is what is left to 1 that changes.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Move:
     entry: tuple[int, ...] | None = None
     even: bool = False
     constant: int | None = None
+    structure: str = ""
 
 
 def moved(point: Point, move: Move) -> Point:
@@ -52,14 +54,70 @@ def moved(point: Point, move: Move) -> Point:
 
 def _changed(values: np.ndarray, move: Move) -> np.ndarray:
     if move.constant is not None:
-        return np.full_like(values, move.constant)
-    values = objects(values)
+        return _constant(values, move.constant, move)
+    values = objects(1 - values if move.structure == "mirrored" else values)
     if move.entry is None:
-        scaled: np.ndarray = (np.abs(values) if move.even else values) * move.factor
-        return objects(scaled)
-    values = values.copy()
-    values[move.entry] = values[move.entry] * move.factor + move.shift
+        changed = objects((np.abs(values) if move.even else values) * move.factor)
+    else:
+        changed = values.copy()
+        changed[move.entry] = changed[move.entry] * move.factor + move.shift
+    return _RESTORED[move.structure](changed, move.entry)
+
+
+def _constant(values: np.ndarray, constant: int, move: Move) -> np.ndarray:
+    """The tensor with one value all over, or at an entry; of one-hot rows, with one class in all of them."""
+    if move.structure == "one_hot":
+        return objects(np.broadcast_to(np.arange(values.shape[-1]) == constant, values.shape).astype(int))
+    if move.entry is None:
+        return np.full_like(values, constant)
+    changed = values.copy()
+    changed[move.entry] = constant
+    return changed
+
+
+def _summing(values: np.ndarray, entry: tuple[int, ...] | None) -> np.ndarray:
+    """Rows that sum to 1 by their last entries, or by the first where the last one was changed."""
+    at = 0 if entry is not None and entry[-1] == values.shape[-1] - 1 else -1
+    values[..., at] += 1 - values.sum(-1)
     return values
+
+
+def _transposed(values: np.ndarray, entry: tuple[int, ...] | None) -> np.ndarray:
+    """A symmetric matrix, of which one entry was changed."""
+    if entry is not None:
+        opposite = *entry[:-2], entry[-1], entry[-2]
+        values[opposite] = values[entry]
+    return values
+
+
+_RESTORED: Mapping[str, Callable[[np.ndarray, tuple[int, ...] | None], np.ndarray]] = {
+    "": lambda values, entry: values,
+    "mirrored": lambda values, entry: objects(1 - values),
+    "rows": _summing,
+    "symmetric": _transposed,
+    "simplex": lambda values, entry: objects(values / values.sum(-1, keepdims=True)),
+}
+
+
+def held(spec: model.Spec) -> set[str]:
+    """The inputs that are not any real numbers, so that there is no way from one to another."""
+    return {i.name for i in spec.inputs if not i.is_real or {"one_hot", "binary"} & set(i.assume)}
+
+
+def between(a: Point, b: Point, fixed: Set[str], part: Fraction) -> Point:
+    """The point that divides the way from one to another; what is ``fixed`` stays that of the first."""
+
+    def divided(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {n: v if n in fixed else objects(v) * (1 - part) + objects(second[n]) * part for n, v in first.items()}
+
+    return replace(a, inputs=divided(a.inputs, b.inputs), upstreams=divided(a.upstreams, b.upstreams))
+
+
+def taken(point: Point, other: Point, names: Set[str]) -> Point:
+    """A point with some inputs, and the upstreams of some outputs, of another."""
+    inputs = {n: other.inputs[n] if n in names else a for n, a in point.inputs.items()}
+    upstreams = {n: other.upstreams[n] if n in names else a for n, a in point.upstreams.items()}
+    return replace(point, inputs=inputs, upstreams=upstreams)
 
 
 def allowed(spec: model.Spec, point: Point, name: str) -> bool:
@@ -73,6 +131,8 @@ _IS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "positive": lambda a: a > 0,
     "nonnegative": lambda a: a >= 0,
     "nonzero": lambda a: a != 0,
+    "simplex": lambda a: a > 0,
+    "unit": lambda a: (a > 0) & (a < 1),
 }
 
 
@@ -81,7 +141,8 @@ def moves(spec: model.Spec, point: Point, names: Set[str], *, few: bool = False,
     tensors = [_Movable.of(i) for i in spec.inputs if i.name in names]
     tensors += [_Movable(n) for n, a in point.upstreams.items() if n in names and np.ndim(a)]
     if steps:
-        yield from (Move(t.name, entry=e) for t in tensors if t.by_entry for e in _entries(t, point))
+        found = ((t, e) for t in tensors if t.by_entry for e in _entries(t, point))
+        yield from (Move(t.name, entry=e, structure=t.structure) for t, e in found)
         return
     yield from itertools.chain.from_iterable(_constants(i, point) for i in spec.inputs if i.name in names)
     for magnitude in FEW if few else MAGNITUDES:
@@ -91,30 +152,36 @@ def moves(spec: model.Spec, point: Point, names: Set[str], *, few: bool = False,
 
 
 def _scaled(t: _Movable, point: Point, factor: Fraction, few: bool) -> Iterator[Move]:
-    if not t.scaled or (factor < 0 and not t.signed):
+    if not t.scaled or (factor < 0 and not t.signed) or (factor > 1 and t.unit):
         return
-    yield Move(t.name, factor)
-    if t.signed and not few:
-        yield Move(t.name, factor, even=True)
-    if t.by_entry and not few:
-        yield from (Move(t.name, factor, entry=e) for e in _entries(t, point))
+    for structure in ("", "mirrored") if t.unit else (t.structure,):
+        yield Move(t.name, factor, structure=structure)
+        if t.signed and not few:
+            yield Move(t.name, factor, even=True, structure=structure)
+        if t.by_entry and not few:
+            yield from (Move(t.name, factor, entry=e, structure=structure) for e in _entries(t, point))
 
 
 @record
 class _Movable:
-    """A tensor, and how it may be changed."""
+    """A tensor, and how it may be changed, so that it keeps its ``structure``."""
 
     name: str
     scaled: bool = True
     signed: bool = True
     by_entry: bool = True
+    unit: bool = False
+    structure: str = ""
 
     @classmethod
     def of(cls, tensor: model.Input) -> _Movable:
         """What the spec allows for an input."""
         assumed = set(tensor.assume)
-        scaled = tensor.is_real and not tensor.range and assumed <= _SCALED
-        return cls(tensor.name, scaled, scaled and assumed <= _SIGNED, scaled and assumed <= _BY_ENTRY)
+        unit = tensor.is_real and assumed == {"unit"}
+        scaled = tensor.is_real and not tensor.range and (assumed <= _SCALED or unit)
+        structure = next((a for a in ("simplex", "rows", "symmetric") if a in assumed), "")
+        signed = scaled and assumed <= _SIGNED
+        return cls(tensor.name, scaled, signed, scaled and (assumed <= _BY_ENTRY or unit), unit, structure)
 
 
 def _entries(t: _Movable, point: Point) -> list[tuple[int, ...]]:
@@ -123,9 +190,14 @@ def _entries(t: _Movable, point: Point) -> list[tuple[int, ...]]:
 
 
 def _constants(tensor: model.Input, point: Point) -> Iterator[Move]:
-    """Truth values, or class ids, all alike."""
-    if tensor.boolean:
+    """Truth values, or class ids, all alike; those that are numbers, one by one, too."""
+    values = point.inputs[tensor.name]
+    if tensor.boolean or "binary" in tensor.assume:
         yield from (Move(tensor.name, constant=n) for n in (0, 1))
+        entries = _entries(_Movable(tensor.name), point)
+        yield from (Move(tensor.name, entry=e, constant=n) for e in entries for n in (0, 1) if values[e] != n)
     elif tensor.index is not None:
-        largest = int(np.max(point.inputs[tensor.name], initial=0))
+        largest = int(np.max(values, initial=0))
         yield from (Move(tensor.name, constant=n) for n in range(largest + 1))
+    elif "one_hot" in tensor.assume:
+        yield from (Move(tensor.name, constant=n, structure="one_hot") for n in range(values.shape[-1]))

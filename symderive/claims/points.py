@@ -397,4 +397,4 @@ def _alike(ratios: list[Fraction]) -> int:
     return len(factors) - len(set(factors))
 
 
-_ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd", "one_hot", "binary"}
+_ZEROLESS = {"positive", "nonzero", "unit", "simplex", "spd", "one_hot", "binary", "rows"}

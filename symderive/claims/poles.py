@@ -15,7 +15,7 @@ from symderive.check.exact import EXACT
 from symderive.check.numbers import Domain
 from symderive.claims.bench import Bench, Sides, map_nodes
 from symderive.claims.borders import POLE, Border, borders
-from symderive.claims.crossing import Seeker, two_sides
+from symderive.claims.crossing import Seeker
 from symderive.claims.lines import FAULTS, ClaimError
 from symderive.claims.outcome import Outcome, compared
 from symderive.claims.points import Point
@@ -40,7 +40,7 @@ def at_poles(trial: Trial) -> Outcome | None:
     for border in found:
         seeker = Seeker(probe, (), sided=False)
         values = [(p, v) for p in seeker.at_hand if (v := probe.values(border, p)) is not None]
-        if any((v == 0).any() for _, v in values) or (between := two_sides(values)) is None:
+        if any((v == 0).any() for _, v in values) or (between := seeker.ends(border, values)) is None:
             continue
         for point in seeker.bisected(border, *between):
             outcome = _close_to(trial, probe, border, point, between[2])

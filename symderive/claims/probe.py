@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,11 @@ from symderive.check.objects import objects
 from symderive.check.oracle import Evaluator, shape_of
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.borders import Border
+from symderive.claims.compare import finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.outcome import with_digits
 from symderive.claims.points import Point
+from symderive.claims.trees import tensor_of
 from symderive.claims.world import Sizes, World, gradient_names
 from symderive.spec import model, syntax
 
@@ -167,11 +170,18 @@ class Probe:
     def _left(self, border: Border, bench: Bench) -> tuple[int, ...]:
         """The extents of the left side of a line."""
         line = border.line
-        if line.role == "jacobian":
-            return bench.truth(line)[0].shape
-        shape = shape_of(self.spec.shapes[line.tensor or line.name], bench.world.sizes)
-        empty = np.broadcast_to(np.zeros((), dtype=object), shape)
-        return bench.flat(line.name, empty, line.indices or ()).shape
+        if line.role != "jacobian":
+            return self._extents(line.tensor or line.name, line.indices or (), bench)
+        left = line.statement.left
+        assert isinstance(left, syntax.Call)
+        parts = ((tensor_of(n), n.indices if isinstance(n, syntax.Access) else ()) for n in left.arguments)
+        return tuple(e for name, indices in parts for e in self._extents(name, indices, bench))
+
+    def _extents(self, name: str, indices: Sequence[syntax.Node], bench: Bench) -> tuple[int, ...]:
+        """Those of a tensor, or of a gradient, with its batch axes as one."""
+        tensor = name if name in self.spec.shapes else gradient_names(self.spec)[name]
+        empty = np.broadcast_to(np.zeros((), dtype=object), shape_of(self.spec.shapes[tensor], bench.world.sizes))
+        return bench.flat(name, empty, indices).shape
 
     # Sizes alone
 
@@ -181,13 +191,17 @@ class Probe:
 
     # Smoothness
 
+    def finite(self, point: Point) -> bool:
+        """Whether the forward has a value at a point, in floats."""
+        return self.trial.court.points.distance(point) >= 0
+
     def smooth(self, point: Point) -> bool:
         """Whether the forward is finite at a point and has a derivative there, however near a kink is."""
         points = self.trial.court.points
         distance = points.distance(point)
         if distance > 1e-9:
             return True
-        if distance < 0 or points.chooser.work(point.sizes) > MOST_EXACT:
+        if points.chooser.work(point.sizes) > MOST_EXACT:
             return False
         try:
             near = self._exact_distance(point, EXACT)
@@ -196,11 +210,10 @@ class Probe:
             return False
 
     def _exact_distance(self, point: Point, base: Exact) -> float:
-        """How far a point is from the nearest kink of the forward, in numbers of so many digits."""
+        """How far a point is from the nearest kink of the forward, in numbers of so many digits; 0 without a value."""
         evaluator = Evaluator.of(self.spec, point.inputs, point.sizes, base, watch=True)  # type: ignore[arg-type]
-        for name in self.spec.outputs:
-            evaluator.tensor(name)
-        return nearest(evaluator.kinks)
+        outputs = [evaluator.tensor(name) for name in self.spec.outputs]
+        return nearest(evaluator.kinks) if all(finite(v) for a in outputs for v in a.flat) else 0
 
 
 MOST_EXACT = 500

@@ -32,8 +32,9 @@ LEAST = 20
 
 
 def scouted(trial: Trial) -> Outcome | None:
-    """The first of many more points at which the claim fails."""
+    """The first of many more points at which the claim is wrong; where there is none, at which it has no value."""
     spent = 0
+    undefined = None
     for point, close in _candidates(trial):
         spent += close and LEAST + trial.court.points.chooser.work(point.sizes)
         try:  # next to a border that the claim draws itself, a difference may be too small for floats
@@ -46,9 +47,11 @@ def scouted(trial: Trial) -> Outcome | None:
         outcome = trial.at(point)
         if outcome.wrong is None and _singular(trial, outcome):
             continue
-        if outcome.undefined is not None or outcome.wrong is not None:
+        if outcome.wrong is not None:
             return outcome
-    return at_poles(trial)
+        if outcome.undefined is not None:
+            undefined = undefined or outcome
+    return undefined or at_poles(trial)
 
 
 def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:
@@ -57,7 +60,9 @@ def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:
     yield from ((p, False) for p in itertools.chain(points.scouts, reaching(trial)))
     more, missed = resized(trial)
     yield from ((p, False) for p in more)
-    yield from straddling(trial, [*more, *larger(trial)[:1]])
+    for point, close in straddling(trial, [*more, *larger(trial)[:1]]):
+        trial.beside.append(point)
+        yield point, close
     if missed:
         raise NotJudged(missed)
 

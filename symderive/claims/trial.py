@@ -35,6 +35,8 @@ class Trial:
         self.spec = court.spec
         self.line = line
         self.node = node
+        self.beside: list[Point] = []
+        """Points next to borders of the side, as far as they were looked for."""
 
     def mentions(self) -> set[str]:
         """The names in the side, and in the helpers that it uses."""

@@ -13,7 +13,19 @@ import pytest
 
 from symderive import spec as specs
 from symderive.check import sample
-from symderive.claims import bench, compare, crossing, judge_text, outcome, points, reach, scouting, trial, world
+from symderive.claims import (
+    bench,
+    climbing,
+    compare,
+    crossing,
+    judge_text,
+    outcome,
+    points,
+    reach,
+    scouting,
+    trial,
+    world,
+)
 
 
 def spec_of(forward, inputs="x: [N]", sizes="N: 3", constants=""):
@@ -173,7 +185,7 @@ def no_borders(patch):
 
 
 def no_moves(patch):
-    patch.setattr(crossing.Seeker, "reach", lambda *a: None)
+    patch.setattr(climbing.Climber, "reach", lambda *a: None)
 
 
 def nothing_on_borders(patch):

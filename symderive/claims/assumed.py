@@ -1,0 +1,170 @@
+"""The court in which a condition is part of the spec: a claim is right under it where it is right there.
+
+So nothing less is asked of a claim under a condition than of one without: every side of every kink, borders of the
+claim, other scales, larger sizes, other constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symderive.check.exact import EXACT
+from symderive.check.numbers import Domain
+from symderive.check.objects import objects
+from symderive.check.oracle import shape_of
+from symderive.claims.court import Court
+from symderive.claims.lines import FAULTS, NotJudged
+from symderive.claims.points import Point, Points, SizeChooser
+from symderive.claims.world import Sizes, World
+from symderive.record import record
+from symderive.spec import model
+
+if TYPE_CHECKING:
+    from symderive.claims.trial import Trial
+
+
+@record
+class Assumed:
+    """What holds besides what a spec says.
+
+    Inputs with further assumptions, outputs whose upstream is 1 all over, sizes of a value, sizes that are equal.
+    """
+
+    inputs: tuple[tuple[str, str], ...] = ()
+    ones: tuple[str, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
+    equal: tuple[str, ...] = ()
+
+    def spec(self, spec: model.Spec) -> model.Spec:
+        """The spec with the assumptions about its inputs."""
+        more = dict(self.inputs)
+        if not more:
+            return spec
+        inputs = [replace(i, assume=(*i.assume, more[i.name])) if i.name in more else i for i in spec.inputs]
+        return replace(spec, inputs=tuple(inputs))
+
+    def completed(self, sizes: Mapping[str, int | tuple[int, ...]]) -> dict[str, int | tuple[int, ...]]:
+        """Sizes, changed so that they are what is assumed of them."""
+        equal = dict.fromkeys(self.equal, sizes[self.equal[0]]) if self.equal and self.equal[0] in sizes else {}
+        return {**sizes, **equal, **dict(self.sizes)}
+
+
+class Given(Point):
+    """A point of which the upstreams that it has not are ones: what is not there is not changed by anything, either."""
+
+    def world(self, spec: model.Spec, base: Domain = EXACT) -> World:
+        """Everything true at this point."""
+        shapes = {n: shape_of(spec.shapes[n], self.sizes) for n in spec.outputs}
+        ones = {n: objects(np.ones(shape, dtype=int)) for n, shape in shapes.items()}
+        point = Point(self.sizes, self.inputs, {**ones, **self.upstreams}, self.note, self.constants)
+        return point.world(spec, base)
+
+
+class FittingSizes(SizeChooser):
+    """Finds sizes that are what is assumed of them."""
+
+    def __init__(self, spec: model.Spec, assumed: Assumed) -> None:
+        super().__init__(spec)
+        self.assumed = assumed
+        self._choices  # noqa: B018 - of all sizes, before those that are assumed are left out
+        fixed = {*dict(assumed.sizes), *assumed.equal[1:]}
+        self.names = [n for n in self.names if n not in fixed]
+
+    def valid(self, sizes: Mapping[str, int], least: int = 1) -> bool:
+        """Whether sizes do, as soon as they are what is assumed of them."""
+        return super().valid(self.assumed.completed(sizes), least)
+
+    def work(self, sizes: Mapping[str, Any]) -> int:
+        """About how many multiplications one forward takes there."""
+        return super().work(self.assumed.completed(sizes))
+
+    def plan(self) -> list[Sizes]:
+        """The sizes, the most telling first."""
+        return [self.assumed.completed(sizes) for sizes in super().plan()]
+
+    @property
+    def different(self) -> Iterator[dict[str, int]]:
+        """Sizes that differ but for what is assumed."""
+        return (self.assumed.completed(sizes) for sizes in self._choices[1] if self.valid(sizes))  # type: ignore[misc]
+
+    def squares(self) -> Iterator[dict[str, int]]:
+        """All other sizes equal."""
+        return (self.assumed.completed(sizes) for sizes in super().squares())  # type: ignore[misc]
+
+
+@dataclass
+class Assuming(Points):
+    """Points at which something holds besides what the spec, which knows it of its inputs, says."""
+
+    assumed: Assumed = field(default_factory=Assumed)
+
+    def __post_init__(self) -> None:
+        """Sizes are chosen as assumed."""
+        super().__post_init__()
+        if self.assumed.sizes or self.assumed.equal:
+            self.chooser = FittingSizes(self.spec, self.assumed)
+
+    def point(self, sizes: Sizes, tries: int = 40) -> Point:
+        """A random point of sizes that are what is assumed of them."""
+        return super().point(self.assumed.completed(sizes), tries)
+
+    def complete(self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "") -> Point:
+        """Inputs with random upstreams, but for those that are assumed."""
+        return self._given(super().complete(sizes, inputs, note))
+
+    @cached_property
+    def rough(self) -> Point:
+        """A point with no round numbers."""
+        return self._given(super().rough)
+
+    def _given(self, point: Point) -> Point:
+        if not self.assumed.ones:
+            return point
+        rest = {n: a for n, a in point.upstreams.items() if n not in self.assumed.ones}
+        return Given(point.sizes, point.inputs, rest, point.note, point.constants)
+
+
+class Assumption(Court):
+    """The court of a spec of which something more is assumed."""
+
+    def __init__(self, court: Court, assumed: Assumed) -> None:
+        super().__init__(assumed.spec(court.spec), court.statements, court.source, None, court.seed)
+        self.court = court
+        self.assumed = assumed
+        self.points = Assuming(self.spec, court.seed, assumed)
+        if not assumed.sizes and not assumed.equal:
+            self.points.chooser, self.points.plan = court.points.chooser, court.points.plan
+        self.derived_elsewhere = court.derived
+
+    def varied(self, constants: Mapping[str, Fraction]) -> Court | None:
+        """A court that assumes the same, for other constants."""
+        key = tuple(constants.values())
+        if key not in self._varied:
+            court = self.court.varied(constants)
+            self._varied[key] = None if court is None else Assumption(court, self.assumed)
+        return self._varied[key]
+
+
+def assuming(trial: Trial, assumed: Assumed) -> Trial:
+    """The same side of the same claim, before the court of the spec of which something more is assumed."""
+    courts = trial.court.assuming
+    if assumed not in courts:
+        courts[assumed] = Assumption(trial.court, assumed)
+    court = courts[assumed]
+    court.helpers = list(trial.court.helpers)
+    return type(trial)(court, trial.line, trial.node)
+
+
+def is_right(trial: Trial) -> bool:
+    """Whether a claim is right wherever it has a value."""
+    try:
+        against = trial.tried()[1]
+        return (against is None or (against.undefined is not None and not against.failed)) and not trial.constant()
+    except (NotJudged, *FAULTS):
+        return False

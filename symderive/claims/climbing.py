@@ -1,0 +1,164 @@
+"""The climb to the other side of a border: inputs and upstreams are changed, and what comes nearer to it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symderive.claims.borders import Border
+from symderive.claims.moves import Move, allowed, between, held, moved, moves
+from symderive.claims.points import FAR, Point
+from symderive.claims.probe import Probe
+
+MOST_SPENT = 1000
+"""Values of borders that are computed for one claim."""
+
+ROUNDS = 3
+HALVINGS = 12
+NOTE = "a border of the claim"
+
+Seen = tuple[Point, np.ndarray]
+"""A point, and what a border is worth there."""
+
+
+class Climber:
+    """Climbs to the sides of borders of a claim; what was reached, or was not, is known to the claims after it."""
+
+    def __init__(self, probe: Probe) -> None:
+        self.probe = probe
+        self.trial = probe.trial
+        self.fixed = held(self.trial.spec)
+
+    def reach(self, border: Border, sign: int, values: list[Seen]) -> Seen | None:
+        """A point at which a border has a sign that it has nowhere yet: one input after the other is changed."""
+        court = self.trial.court
+        key = border.node, border.step, border.axis, sign, *values[0][0].sizes.items(), len(court.helpers)
+        for point in court.remembered.get(key, ()):
+            if (value := self.at(border, point)) is not None and has(value, sign):
+                return point, value
+        if court.remembered.get(key) == []:
+            return None
+        found = self._reached(border, sign, values)
+        if found is not None or self.probe.spent <= MOST_SPENT:
+            court.remembered[key] = [] if found is None else [found[0]]
+        return found
+
+    def _reached(self, border: Border, sign: int, values: list[Seen]) -> Seen | None:
+        def goal(v: np.ndarray | None) -> float:
+            return -np.inf if v is None or not v.size else float(np.nanmax(np.where(np.isnan(v), -np.inf, sign * v)))
+
+        def highest(some: Sequence[Seen]) -> Seen:
+            return max(some, key=lambda pair: goal(pair[1]))
+
+        found = self._climbed(border, sign, highest(values), goal, self.moves)
+        usual = [pair for pair in values if pair[0].note != FAR]  # far out there may be no way up, in floats
+        return found or (self._climbed(border, sign, highest(usual), goal, lambda *_: ()) if usual else None)
+
+    def _climbed(
+        self,
+        border: Border,
+        sign: int,
+        start: Seen,
+        goal: Callable[[np.ndarray | None], float],
+        steps: Callable[[Border, Point], Iterable[Move]],
+    ) -> Seen | None:
+        """Such a point, come to from one at hand by some steps; where none of them goes up, by small ones."""
+        point, best = start
+        for _ in range(ROUNDS):
+            before = goal(best)
+            for move in steps(border, point):
+                if self.probe.spent > MOST_SPENT:
+                    return None
+                value = self._after(border, other := moved(point, move), move)
+                if value is not None and has(value, sign):
+                    other, value = self._smooth_past(border, sign, point, other, value)
+                    if self.probe.smooth(other):
+                        return replace(other, note=NOTE), value
+                if value is not None and goal(best) < goal(value) < np.inf and not has(value, sign):
+                    point, best = other, value
+            if goal(best) == before:
+                if (nearer := self._nearer(border, point, before, goal)) is None:
+                    return None
+                point, best = nearer
+                if has(best, sign):
+                    return (replace(point, note=NOTE), best) if self.probe.smooth(point) else None
+        return None
+
+    def _nearer(self, border: Border, point: Point, best: float, goal: Any) -> Seen | None:
+        """The point with one tensor a little larger or smaller, where that comes nearer to the other side."""
+        for move in self._whole(border, point):
+            if self.probe.spent > MOST_SPENT:
+                return None
+            other = moved(point, self._refined(border, point, move, best, goal))
+            value = self.at(border, other)
+            if value is not None and goal(value) > best:
+                return other, value
+        return None
+
+    def _whole(self, border: Border, point: Point) -> list[Move]:
+        """For each tensor that a border depends on, the move that leaves it as it is."""
+        found = {(m.name, m.structure) for m in self.moves(border, point) if m.constant is None}
+        return [Move(name, structure=structure) for name, structure in sorted(found)]
+
+    def _smooth_past(self, border: Border, sign: int, point: Point, other: Point, value: np.ndarray) -> Seen:
+        """A point past a border, or one nearer to it where the forward has no value so far out."""
+        if self.probe.finite(other):
+            return other, value
+        low, high = Fraction(0), Fraction(1)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            nearer = between(point, other, self.fixed, middle)
+            found = self.at(border, nearer)
+            if found is not None and has(found, sign):
+                high, other, value = middle, nearer, found
+            else:
+                low = middle
+        return other, value
+
+    def _after(self, border: Border, point: Point, move: Move) -> np.ndarray | None:
+        """A border after a move; None where what was moved is not what the spec says of it."""
+        return self.at(border, point) if allowed(self.trial.spec, point, move.name) else None
+
+    def at(self, border: Border, point: Point) -> np.ndarray | None:
+        """A border at a point, in floats, from its step if it has one; None where it has no value."""
+        value = self.probe.values(border, point)
+        return None if value is None else from_step(border, value)
+
+    def moves(self, border: Border, point: Point) -> Iterator[Move]:
+        """The moves that may change a border."""
+        return moves(self.trial.spec, point, self.own(border), few=not self.probe.is_plain(border))
+
+    def _refined(self, border: Border, point: Point, move: Move, best: float, goal: Any) -> Move:
+        """A move by a factor near that of another that comes nearer still."""
+        width = Fraction(2)
+        for _ in range(16):
+            for factor in (move.factor * width, move.factor / width):
+                near = replace(move, factor=factor)
+                reached = goal(self._after(border, moved(point, near), near))
+                if best < reached < np.inf:
+                    move, best = near, reached
+                    break
+            else:
+                width = 1 + (width - 1) / 4
+        return move
+
+    def own(self, border: Border) -> set[str]:
+        """The inputs, and the outputs whose upstreams, a border depends on."""
+        return {of for name, of in self.probe.leaves.items() if name in self.probe.behind(border)}
+
+
+def has(values: np.ndarray, sign: int) -> bool:
+    """Whether a border has a sign somewhere."""
+    return bool((np.sign(values) == sign).any())
+
+
+def from_step(border: Border, values: np.ndarray) -> np.ndarray:
+    """How far values are past a step, which is passed where it is reached."""
+    if border.step is None:
+        return values
+    past = values - float(border.step)
+    return np.where(past == 0, np.finfo(float).tiny, past)
