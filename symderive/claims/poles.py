@@ -52,7 +52,7 @@ def at_poles(trial: Trial) -> Outcome | None:
 def _close_to(trial: Trial, probe: Probe, border: Border, point: Point, at: tuple[int, ...]) -> Outcome | None:
     """The side against the truth at a point, with a denominator that is all but 0 taken for 0."""
     value = probe.values(border, point)
-    if value is None or trial.court.points.distance(point) < CONTINUOUS:
+    if value is None or trial.court.points.distance(point) < CONTINUOUS or _leaves(trial, point):
         return None
     rest, usual = abs(float(value[at])), float(np.max(np.abs(value)))
     if not rest <= CONTINUOUS * max(1.0, usual):
@@ -75,3 +75,9 @@ def _close_to(trial: Trial, probe: Probe, border: Border, point: Point, at: tupl
         return compared(point, sides(EXACT), sides)
     except (ClaimError, *FAULTS):
         return None
+
+
+def _leaves(trial: Trial, point: Point) -> bool:
+    """Whether an input all but vanishes that the spec keeps from 0: where a denominator is 0, so is that."""
+    kept = [i.name for i in trial.spec.inputs if {"nonzero", "positive", "unit", "simplex"} & set(i.assume)]
+    return any((np.abs(point.inputs[n].astype(float)) < CONTINUOUS).any() for n in kept)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symderive.claims.assumed import Assumed, assuming, is_right
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.spec import syntax
 from symderive.spec.format import to_text
@@ -17,22 +19,28 @@ if TYPE_CHECKING:
 
 def without_zeros(trial: Trial, outcome: Outcome) -> tuple[Verdict, Diagnosis | None, str]:
     """A claim that is right, but undefined where something is 0 that the forward allows to be."""
-    subject = outcome.point.note.removeprefix("zero ") if outcome.point.note.startswith("zero ") else None
-    subject = subject or _vanishing(trial, outcome)
+    subject = next((n for n in _subjects(trial, outcome) if _is_right_without(trial, n)), None)
     condition = f"{subject} without zeros" if subject else "wherever the claim has a value"
     where = f"{subject} has a zero" if subject else "a denominator of it is zero"
     sentence = f"The claim is undefined where {where}, and the forward is differentiable there; it is right elsewhere."
     return "conditional", Diagnosis("unknown", sentence, condition, trial.counterexample(outcome), trial.formula()), ""
 
 
-def _vanishing(trial: Trial, outcome: Outcome) -> str | None:
-    """The denominator that is zero at a point, or the input that is."""
-    for node in trial.node.walk():
-        if not (isinstance(node, syntax.Binary) and node.op == "/"):
-            continue
-        name = node.right.tensor if isinstance(node.right, syntax.Access) else to_text(node.right)
-        values = outcome.point.inputs.get(name)
-        if values is not None and (np.asarray(values) == 0).any():
-            return name
+def _subjects(trial: Trial, outcome: Outcome) -> Iterator[str]:
+    """What may have the zero: what a point has zeros in, the inputs that are denominators, those that have a zero."""
+    if outcome.point.note.startswith("zero "):
+        yield outcome.point.note.removeprefix("zero ")
     zeros = [n for n, a in outcome.point.inputs.items() if (np.asarray(a) == 0).any()]
-    return zeros[0] if len(zeros) == 1 else None
+    for node in trial.node.walk():
+        if isinstance(node, syntax.Binary) and node.op == "/":
+            name = node.right.tensor if isinstance(node.right, syntax.Access) else to_text(node.right)
+            yield from (n for n in zeros if n == name)
+    yield from zeros if len(zeros) == 1 else ()
+
+
+def _is_right_without(trial: Trial, name: str) -> bool:
+    """Whether a claim is right, and has a value, wherever an input has no zeros; not asked of an upstream."""
+    if name not in {i.name for i in trial.spec.inputs}:
+        return True
+    other = assuming(trial, Assumed(inputs=((name, "nonzero"),)))
+    return is_right(other) and other.tried()[1] is None
