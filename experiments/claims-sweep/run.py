@@ -2,13 +2,14 @@
 
     python experiments/claims-sweep/run.py --rewritings 20 --mutants 12
     python experiments/claims-sweep/run.py --rewritings 3 --mutants 1 --random 400
+    python experiments/claims-sweep/run.py --rewritings 0 --pairs 4 --misnamed
 
 No rewriting may be rejected and no mutant that is not equal may pass: such a fault is printed, and the exit status is
 1. The table has, for each spec, its own claims and how long they take together, the rewritings, the mutants that are
-not equal and those that are, how many diagnoses name a kind of change that made the mutant, and the mean and the worst
-time of a verdict in processor time, where the truth is computed once for all claims of a spec, and the worst time of
-one of a sample of claims that are judged alone. The changes are those of ``tests/claims``, the random specs those of
-``tests/fuzz``.
+not equal and those that are, how many diagnoses name a kind of change that made the mutant, how many name one of the
+two where there are two mistakes of different kinds (``--pairs``), and the mean and the worst time of a verdict in
+processor time, where the truth is computed once for all claims of a spec, and the worst time of one of a sample of
+claims that are judged alone. The changes are those of ``tests/claims``, the random specs those of ``tests/fuzz``.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ from tests.claims.sweep import CATALOGUE, Row, row
 
 HEAD = (
     f"{'spec':34} {'claims':>6} {'s':>6} {'rewritten':>9} {'mutants':>7} {'equal':>5} {'named':>6} "
-    f"{'mean s':>7} {'worst s':>7} {'alone s':>7}"
+    f"{'pairs':>5} {'named':>5} {'mean s':>7} {'worst s':>7} {'alone s':>7}"
 )
 
 
 def line(found: Row) -> str:
     """A row of the table."""
-    judged = found.rewritings + found.mutants + found.equal
+    judged = found.rewritings + found.mutants + found.equal + found.pairs
     named = f"{found.named / found.mutants:6.0%}" if found.mutants else "     -"
+    both = f"{found.pairs_named / found.pairs:5.0%}" if found.pairs else "    -"
     return (
         f"{found.spec:34} {found.claims:6} {found.claims_seconds:6.2f} {found.rewritings:9} {found.mutants:7} "
-        f"{found.equal:5} {named} {found.seconds / max(judged, 1):7.3f} {found.worst:7.2f} {found.alone:7.2f}"
+        f"{found.equal:5} {named} {found.pairs:5} {both} {found.seconds / max(judged, 1):7.3f} {found.worst:7.2f} "
+        f"{found.alone:7.2f}"
     )
 
 
@@ -48,7 +51,7 @@ def summary(rows: list[Row]) -> str:
             counts = kinds.setdefault(kind, [0, 0])
             counts[0] += right
             counts[1] += total
-    judged = mutants + sum(r.equal + r.rewritings for r in rows)
+    judged = mutants + sum(r.equal + r.rewritings + r.pairs for r in rows)
     lines = [
         f"{len(rows)} specs, {sum(r.rewritings for r in rows)} rewritings, {mutants} mutants, "
         f"{sum(r.equal for r in rows)} equal; {sum(len(r.faults) for r in rows)} faults",
@@ -61,12 +64,16 @@ def summary(rows: list[Row]) -> str:
         lines += [
             f"    {kind:20} {right:5} of {total:5} {right / total:6.1%}" for kind, (right, total) in kinds.items()
         ]
-        wrong = Counter((made, said) for r in rows for made, said, _ in r.misnamed)
-        lines += [f"    {made} is called {said}: {n}" for (made, said), n in wrong.most_common(12)]
+    if pairs := sum(r.pairs for r in rows):
+        named, told = sum(r.pairs_named for r in rows), sum(r.pairs_told for r in rows)
+        lines.append(f"of {pairs} with two mistakes the kind of one is named in {named}, {named / pairs:.1%};")
+        lines.append(f"    {told}, {told / pairs:.1%}, are told of more than one mistake")
+    wrong = Counter((made, said) for r in rows for made, said, _ in r.misnamed)
+    lines += [f"    {made} is called {said}: {n}" for (made, said), n in wrong.most_common(12)]
     return "\n".join(lines)
 
 
-def work(job: tuple[str, int, int, int]) -> Row:
+def work(job: tuple[str, int, int, int, int]) -> Row:
     """One spec; an error is a fault of it."""
     try:
         return row(*job)
@@ -78,6 +85,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rewritings", type=int, default=20, help="of each gradient (default 20)")
     parser.add_argument("--mutants", type=int, default=0, help="of each gradient in each form (default 0)")
+    parser.add_argument("--pairs", type=int, default=0, help="with two mistakes, of each form (default 0)")
     parser.add_argument("--only", action="append", metavar="SPEC", help="a spec of the catalogue; repeatable")
     parser.add_argument("--random", type=int, metavar="N", help="N random specs in place of the catalogue")
     parser.add_argument("--start", type=int, default=0, metavar="SEED", help="of the first random spec (default 0)")
@@ -88,7 +96,7 @@ def main() -> int:
     names = options.only or sorted(p.stem for p in CATALOGUE.glob("*.yaml"))
     if options.random:
         names = [f"random {seed}" for seed in range(options.start, options.start + options.random)]
-    jobs = [(name, options.rewritings, options.mutants, options.seed) for name in names]
+    jobs = [(name, options.rewritings, options.mutants, options.pairs, options.seed) for name in names]
     rows: list[Row] = []
     print(HEAD, flush=True)
     with multiprocessing.Pool(options.jobs) as pool:

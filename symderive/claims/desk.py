@@ -75,6 +75,7 @@ class Desk:
         self.spent = 0
         self.end = time.thread_time() + SECONDS
         self._others: dict[tuple[int, int], Bench] = {}
+        self._texts: dict[int, tuple[syntax.Node, str]] = {}
         self.found: dict[str, list[Finding]] = {}
         """What explanations that are asked for more than once have found."""
         self.tried: list[Tried] = []
@@ -314,8 +315,11 @@ class Desk:
         return replace(self.line, indices=tuple(self.line.indices[i] for i in order))
 
     def text(self, node: syntax.Node) -> str:
-        """An expression as it would be written."""
-        return to_text(node)
+        """An expression as it would be written, worked out once: changes name the same parts again and again."""
+        known = self._texts.get(id(node))
+        if known is None:
+            known = self._texts[id(node)] = node, to_text(node)
+        return known[1]
 
 
 def _equals(bench: Bench, found: np.ndarray | None, claimed: np.ndarray) -> bool:

@@ -109,8 +109,9 @@ def _first(desk: Desk) -> Finding | None:
 
 
 def _pair(desk: Desk) -> Finding | None:
-    """Two mistakes, where one change explains nothing and no condition does."""
-    if desk.condition is not None or _is_upstream(desk):
+    """Two mistakes, where one change explains nothing and no condition does, and all names mean something."""
+    error = desk.outcome.error
+    if desk.condition is not None or _is_upstream(desk) or (error is not None and error.reason in ("name", "form")):
         return None
     desk.allow(MOST_WORK_ON_PAIRS)
     try:

@@ -210,6 +210,15 @@ def sums_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 rest = tuple(i for i in inner.indices if i != index)
                 new = replace(inner, indices=rest) if rest else inner.body
                 yield Edit("extra_sum", put(node, place, new), f"The {inner.op} over {index} is one too many.")
+                for own in _unread(desk, inner):
+                    words = f"The {inner.op} over {index} is one too many: {index} should be {own}."
+                    yield Edit("extra_sum", put(node, place, rename(new, {index: own})), words)
+
+
+def _unread(desk: Desk, node: syntax.Node) -> list[str]:
+    """The indices of the left side that an expression does not read."""
+    inside = {n.id for n in node.walk() if isinstance(n, syntax.Name)}
+    return [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH and i not in inside]
 
 
 def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -255,7 +264,7 @@ def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Nod
 
 
 def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    dims_of = [axis(0), axis(1), axis(-1), *([syntax.Batch()] if syntax.BATCH in desk.points[0].sizes else [])]
+    dims_of = [*([syntax.Batch()] if syntax.BATCH in desk.points[0].sizes else []), axis(0), axis(1), axis(-1)]
     for place, inner in places(node):
         if isinstance(inner, syntax.Binary) or (isinstance(inner, syntax.Name) and rank(desk, inner.id) > 0):
             for dim, keep, op in itertools.product(dims_of, (False, True), ("sum", "mean")):

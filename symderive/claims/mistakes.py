@@ -126,7 +126,7 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
         if not _is_chain(inner) or (_is_chain(above) and place[-1][0] in ("left", "right")):
             continue
         terms = terms_of(inner)
-        for n, (_, term) in enumerate(terms):
+        for n, (sign, term) in enumerate(terms):
             rest = [t for m, t in enumerate(terms) if m != n]
             if is_position(right, place):
                 words = f"The index {to_text(sum_of(rest))} should be {to_text(inner)}."
@@ -135,7 +135,7 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
                 words = f"{to_text(sum_of(rest))} should be {to_text(inner)}."
                 yield "factor", put(right, place, sum_of(rest)), words
             elif not _is_one(rest):
-                words = f"A term is missing: {to_text(inner)} has {to_text(term)}, too."
+                words = f"A term is missing: {'-' if sign < 0 else '+'} {to_text(term)}{_within(desk, inner)}."
                 yield "missing_term", put(right, place, sum_of(rest)), words
 
 

@@ -20,7 +20,7 @@ from symderive.claims.edits_terms import factors_dropped, terms_dropped
 from symderive.claims.factors import factor_words, scaled
 from symderive.claims.fit import SEVERAL, term_by_term
 from symderive.claims.lines import FAULTS, ClaimError
-from symderive.claims.mistakes import line_of
+from symderive.claims.mistakes import line_of, truth_with_mistake
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.residual import lacking_factor, lacking_term
 from symderive.claims.trees import factors_of, get, negated, number, places, put, terms_of
@@ -116,7 +116,12 @@ def _lacking_factor(desk: Desk, first: Tried) -> Finding | None:
 
 
 def _other_change(desk: Desk, first: Tried) -> Finding | None:
-    return single_edits(desk, first.edit.node)
+    """Another change, or a mistake in the derived formula that gives what is left."""
+    other = desk.about(desk.line, first.edit.node)
+    other.allow(desk.most - desk.spent)
+    found = truth_with_mistake(other)
+    desk.spent += other.spent
+    return single_edits(desk, first.edit.node) if found is None else found
 
 
 def _changes_like(other: Tried) -> Second:

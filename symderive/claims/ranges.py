@@ -39,17 +39,21 @@ class Ranges:
         self.free = tuple(free)
         self.visible: list[str] = list(free)
         self.order: dict[str, Span | None] = dict.fromkeys(free)
-        self.uses: dict[str, list[tuple[int, str, bool]]] = {}
+        self.uses: dict[str, list[tuple[int, str | syntax.Node, bool]]] = {}
         self.accesses: list[tuple[syntax.Access, tuple[int, ...], bool]] = []
 
     # Ranges
 
-    def use(self, name: str, extent: int, where: str, padded: bool = False) -> None:
+    def use(self, name: str, extent: int, where: str | syntax.Node, padded: bool = False) -> None:
         """Note that an index runs over an axis of that extent."""
         self.uses.setdefault(name, []).append((extent, where, padded))
 
     def positions(
-        self, indices: Sequence[syntax.Node], extents: Sequence[int], where: str, padded: bool = False
+        self,
+        indices: Sequence[syntax.Node],
+        extents: Sequence[int],
+        where: str | syntax.Node,
+        padded: bool = False,
     ) -> None:
         """Note the indices that stand alone in index positions."""
         for node, extent in zip(indices, extents, strict=True):
@@ -82,9 +86,8 @@ class Ranges:
         first = plain[0]
         for other in plain[1:]:
             if other[0] != first[0]:
-                message = (
-                    f"the index {name} runs over {first[0]} entries in {first[1]} and over {other[0]} in {other[1]}"
-                )
+                here, there = (w if isinstance(w, str) else to_text(w) for w in (first[1], other[1]))
+                message = f"the index {name} runs over {first[0]} entries in {here} and over {other[0]} in {there}"
                 raise ClaimError("range", message, self.order[name])
         return first[0]
 
@@ -178,7 +181,7 @@ class Ranges:
         self.accesses.append((node, array.shape, padded))
         for index in node.indices:
             self.position(index)
-        self.positions(node.indices, array.shape, to_text(node), padded)
+        self.positions(node.indices, array.shape, node, padded)
 
     def position(self, node: syntax.Node) -> None:
         """What stands in an index position: a name there that means nothing else is an index."""
@@ -198,7 +201,7 @@ class Ranges:
             raise ClaimError("shape", message, node.span)
         for item in node.items:
             self.position(item)
-        self.positions(node.items, np.shape(value), to_text(node))
+        self.positions(node.items, np.shape(value), node)
 
     def call(self, node: syntax.Call) -> None:
         """A function, with its number of arguments; ``pad`` of an access."""

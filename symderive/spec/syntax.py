@@ -26,7 +26,11 @@ class Node:
     def children(self) -> Iterator[Node]:
         """The expressions directly inside this one, in reading order."""
         for part in _part_names(type(self)):
-            yield from _nodes(getattr(self, part))
+            value = getattr(self, part)
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, tuple):
+                yield from _nodes(value)
 
     def walk(self) -> Iterator[Node]:
         """This node and every one below it, parents first."""
@@ -69,11 +73,11 @@ def _part_names(kind: type[Node]) -> tuple[str, ...]:
     return _PART_NAMES[kind]
 
 
-def _nodes(value: object) -> Iterator[Node]:
-    if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
+def _nodes(items: tuple[object, ...]) -> Iterator[Node]:
+    for item in items:
+        if isinstance(item, Node):
+            yield item
+        elif isinstance(item, tuple):
             yield from _nodes(item)
 
 

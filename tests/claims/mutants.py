@@ -25,6 +25,25 @@ def mutants(spec, statement, others=()):
             yield "other_variable", replace(statement, sides=(node,))
 
 
+def pairs(spec, statement, rng):
+    """Random statements with two mistakes of different kinds in them, and the kinds, without end."""
+    singles = [m for m in mutants(spec, statement) if m[0] not in WHOLE]
+    while kinds := sorted({k for k, _ in singles}):
+        first, once = _of_kind(singles, rng.choice(kinds), rng)
+        more = [m for m in mutants(spec, once) if m[0] not in (first, *WHOLE)]
+        if more:
+            second, twice = _of_kind(more, rng.choice(sorted({k for k, _ in more})), rng)
+            yield {first, second}, twice
+
+
+def _of_kind(made, kind, rng):
+    return rng.choice([m for m in made if m[0] == kind])
+
+
+WHOLE = ("missing_cross_terms",)
+"""Mistakes that leave nothing of the claim to make another in."""
+
+
 def factor(spec, statement):
     for value in (Fraction(2), Fraction(1, 2), Fraction(1001, 1000), 1 + Fraction(1, 10**8)):
         yield "factor", times(number(value), statement.right)

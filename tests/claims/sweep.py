@@ -15,13 +15,14 @@ from symderive.check.floats import FLOAT
 from symderive.claims.compare import close_where_finite
 from symderive.claims.court import Court
 from symderive.claims.derived import Derived
+from symderive.claims.fit import SEVERAL
 from symderive.claims.lines import ClaimError, names_in, read_lines
 from symderive.claims.trees import tensor_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 from symderive.spec.claims import parse_lines
 from symderive.spec.format import to_text
-from tests.claims.mutants import mutants, sampled
+from tests.claims.mutants import mutants, pairs, sampled
 from tests.claims.rewritings import rewritten, with_helper
 from tests.fuzz.generate import random_spec
 
@@ -134,6 +135,22 @@ def mutated(spec, most, seed=0):
                 yield Mutant({kind} | same, [*form.helpers, mutant])
 
 
+def paired(spec, most, seed=0):
+    """Gradients with two mistakes, so many of each form, but for those that no mistake or a single one makes, too."""
+    court = Court(spec, [], "", seed=seed + 1)
+    for form in forms(spec):
+        rng = random.Random(f"{spec.name} {to_text(form.statement)} {seed}")
+        single = [form.statement, *(m for _, m in mutants(spec, form.statement))]
+        known = [_value(court, [*form.helpers, m]) for m in single]
+        found = 0
+        for kinds, mutant in itertools.islice(pairs(spec, form.statement, rng), 8 * most):
+            lines = [*form.helpers, mutant]
+            own = _value(court, lines)
+            if found < most and (own is None or not any(_alike(v, own) for v in known)):
+                found += 1
+                yield Mutant(kinds, lines)
+
+
 def _value(court, lines):
     """What the last of some lines is worth at one point, in floats."""
     try:
@@ -183,6 +200,9 @@ class Row:
     alone: float = 0.0
     claims: int = 0
     claims_seconds: float = 0.0
+    pairs: int = 0
+    pairs_named: int = 0
+    pairs_told: int = 0
     faults: list[str] = field(default_factory=list)
     misnamed: list[tuple[str, str, str]] = field(default_factory=list)
     by_kind: dict[str, list[int]] = field(default_factory=dict)
@@ -219,8 +239,8 @@ def spec_of(name):
     return specs.loads(random_spec(int(seed)), "random") if kind == "random" else specs.load(CATALOGUE / f"{name}.yaml")
 
 
-def row(name, count, most, seed=0):
-    """One spec: its claims, its rewritings, its mutants."""
+def row(name, count, most, twice=0, seed=0):
+    """One spec: its claims, its rewritings, its mutants, and those with two mistakes."""
     spec = spec_of(name)
     out = Row(name)
     started = time.thread_time()
@@ -238,7 +258,11 @@ def row(name, count, most, seed=0):
     for mutant, (result, spent) in zip(made, verdicts(bare, [m.lines for m in made]), strict=True):
         out.count(spent)
         _one_mutant(out, bare, mutant, result)
-    out.alone = alone(bare, [*written[::count], *(m.lines for m in made[:: most or 1])])
+    double = list(paired(bare, twice, seed)) if twice else []
+    for mutant, (result, spent) in zip(double, verdicts(bare, [m.lines for m in double]), strict=True):
+        out.count(spent)
+        _one_pair(out, bare, mutant, result)
+    out.alone = alone(bare, [*written[:: count or 1], *(m.lines for m in made[:: most or 1])])
     return out
 
 
@@ -258,6 +282,21 @@ def _one_mutant(out, spec, mutant, result):
         counts[1] += 1
     if not named:
         out.misnamed.append((", ".join(sorted(mutant.kinds)), kind, _text(mutant.lines)))
+
+
+def _one_pair(out, spec, mutant, result):
+    """Two mistakes: whether the diagnosis names one of the kinds, and whether it says that there are two."""
+    if result.verdict == "right" and is_equal(spec, mutant.lines):
+        out.equal += 1
+        return
+    if result.verdict in ("right", None):
+        out.faults.append(f"mutant {mutant.kinds}: {_text(mutant.lines)}: {result.verdict} {result.detail}")
+    kind, words = (result.diagnosis.kind, result.diagnosis.sentence) if result.diagnosis else ("", "")
+    out.pairs += 1
+    out.pairs_named += kind in mutant.kinds
+    out.pairs_told += SEVERAL in words
+    if kind not in mutant.kinds:
+        out.misnamed.append((" and ".join(sorted(mutant.kinds)), kind, f"{_text(mutant.lines)}: {words}"))
 
 
 def _text(lines):

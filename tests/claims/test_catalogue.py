@@ -48,6 +48,15 @@ def test_mutants_are_rejected_and_mostly_explained(name):
     assert named >= 0.8 * len(made)
 
 
+@pytest.mark.parametrize("name", ["linear_mse", "softmax"])
+def test_two_mistakes_are_told(name):
+    found = row(name, 0, 0, twice=2)
+    assert found.faults == []
+    assert found.pairs >= 4
+    assert found.pairs_named >= 0.7 * found.pairs
+    assert found.pairs_told >= 0.5 * found.pairs
+
+
 def test_the_sweep_reports_what_it_finds(monkeypatch):
     found = row("linear", 2, 2)
     assert (found.faults, found.rewritings > 0, found.mutants > 0) == ([], True, True)
