@@ -8,6 +8,7 @@ raises :class:`~symderive.check.grid_numbers.Unsupported`, and whoever asked goe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -216,8 +217,8 @@ class Grid:
 
     def sized(self, function: Callable[..., Value], *operands: Value) -> Value:
         """The function, unless its result is too large."""
-        shapes = [self.math.plain(a).shape for a in operands]
-        if np.prod(np.broadcast_shapes(*shapes)) > self.largest:
+        extents = map(max, *(self.math.plain(a).shape for a in operands))  # all have as many axes
+        if math.prod(extents) > self.largest:
             raise Unsupported
         return function(*operands)
 

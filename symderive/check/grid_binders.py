@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -56,15 +56,28 @@ def _axes(grid: Grid, node: syntax.Binder) -> list[int]:
     return [grid.axes[i] for i in node.indices]
 
 
-def _body(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside: object = None) -> Value:
-    """The body over all values of the bound indices, another number where the condition does not hold."""
-    with grid.only(condition):
-        value = grid.value(node.body)
-    shape = list(np.broadcast_shapes(grid.math.plain(value).shape, () if condition is None else condition.shape))
+def _extents(grid: Grid, node: syntax.Binder, shapes: Sequence[tuple[int, ...]]) -> list[int]:
+    """The extents over which a body is computed, of which all bound indices are whole."""
+    shape = list(np.broadcast_shapes(*shapes))
     for index in node.indices:
         shape[grid.axes[index]] = grid.ranges[index]
     if math.prod(shape) > grid.largest:
         raise Unsupported
+    return shape
+
+
+def _factors(node: syntax.Node) -> list[syntax.Node]:
+    """The factors of a product, in order."""
+    if isinstance(node, syntax.Binary) and node.op == "*":
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node]
+
+
+def _body(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside: object = None) -> Value:
+    """The body over all values of the bound indices, another number where the condition does not hold."""
+    with grid.only(condition):
+        value = grid.value(node.body)
+    shape = _extents(grid, node, [grid.math.plain(value).shape, () if condition is None else condition.shape])
     value = grid.math.broadcast(value, shape)
     return value if condition is None else grid.math.choose(condition, value, grid.constant(outside))
 
@@ -73,6 +86,11 @@ def _body(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside
 
 
 def _sum(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
+    if condition is None and len(factors := _factors(node.body)) > 1:
+        values = [grid.value(f) for f in factors]
+        return grid.math.contract(
+            values, _extents(grid, node, [grid.math.plain(v).shape for v in values]), _axes(grid, node)
+        )
     return grid.math.total(_body(grid, node, condition, 0), _axes(grid, node))
 
 

@@ -29,6 +29,10 @@ class GridMath:
         """The array, with no gradient."""
         return a
 
+    def define(self, a: Value) -> Value:
+        """An array of its own for a tensor, where a record is kept."""
+        return a
+
     def tag(self, a: Value, label: Any) -> Value:
         """The same array, labelled where a record is kept."""
         return a
@@ -48,6 +52,10 @@ class GridMath:
     def total(self, a: Value, axes: Sequence[int]) -> Value:
         """The sum over axes, which stay with extent 1."""
         return self.numbers.sum_over(a, axes)
+
+    def contract(self, factors: Sequence[Value], shape: Sequence[int], axes: Sequence[int]) -> Value:
+        """The sum over axes, which stay with extent 1, of a product of arrays that broadcast to a shape."""
+        return self.numbers.contract(factors, shape, axes)
 
     def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
         """The array in a larger shape."""

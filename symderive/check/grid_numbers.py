@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symderive.check.contraction import contracted
 from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
 
@@ -78,6 +79,22 @@ class GridNumbers:
         """The sum over axes, which stay with extent 1."""
         raise NotImplementedError
 
+    def contract(self, factors: Sequence[Array], shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
+        """The sum over axes, which stay with extent 1, of a product of arrays that broadcast to a shape."""
+        product = factors[0]
+        for factor in factors[1:]:
+            product = self.mul(product, factor)
+        return self.sum_over(np.broadcast_to(product, tuple(shape)), axes)
+
+    def flow_through(self, adjoint: Array, others: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
+        """An adjoint of a product times the ``others`` of its factors, summed to the shape of the one that it flows to.
+
+        What is exactly 0 does not flow.
+        """
+        for factor in reversed(others):
+            adjoint = self.flow(adjoint, factor)
+        return self.sum_over(adjoint, [x for x, n in enumerate(shape) if n == 1 and adjoint.shape[x] != 1])
+
     def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
         """Add values to the entries of an array at indices that may repeat."""
         raise NotImplementedError
@@ -98,7 +115,7 @@ class ExactNumbers(GridNumbers):
             setattr(self, name, np.frompyfunc(getattr(base, name), 2, 1))
         self.neg = np.frompyfunc(base.neg, 1, 1)
         self.functions = {n: np.frompyfunc(f, 1, 1) for n, f in base.functions.items()}
-        self._flow = np.frompyfunc(lambda g, p: 0 if g == 0 else base.mul(g, p), 2, 1)
+        self._flow = np.frompyfunc(lambda g, p: base.mul(g, p) if g else 0, 2, 1)
         self._compare = {op: np.frompyfunc(base.compare(op), 2, 1) for op in ("<", "<=", ">", ">=", "==", "!=")}
 
     def number(self, value: Fraction | int) -> Any:
@@ -129,6 +146,19 @@ class ExactNumbers(GridNumbers):
         for number, row in enumerate(rows.tolist()):
             result[number] = self.base.total(row)
         return result.reshape([1 if x in axes else n for x, n in enumerate(a.shape)])
+
+    def contract(self, factors: Sequence[Array], shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
+        """In integers, where all is finite."""
+        found = contracted(self.base, factors, shape, axes)  # type: ignore[arg-type]
+        return super().contract(factors, shape, axes) if found is None else found
+
+    def flow_through(self, adjoint: Array, others: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
+        """In integers, where something is summed and all is finite."""
+        full = np.broadcast_shapes(adjoint.shape, *(o.shape for o in others))
+        axes = [x for x, n in enumerate(shape) if n == 1 and full[x] != 1]
+        if axes and (found := contracted(self.base, [adjoint, *others], full, axes)) is not None:  # type: ignore[arg-type]
+            return found
+        return super().flow_through(adjoint, others, shape)
 
     def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
         """By the domain's own addition."""

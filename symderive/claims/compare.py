@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symderive.check.exact import EXACT
+from symderive.check.exact import EXACT, RATIONAL
 
 DIGITS = 50
 _TOLERANCE = EXACT.context.mpf(10) ** -DIGITS
@@ -16,12 +16,12 @@ _TOLERANCE = EXACT.context.mpf(10) ** -DIGITS
 
 def finite(a: Any) -> bool:
     """Whether a plain number is neither infinite nor NaN."""
-    return isinstance(a, int | Fraction) or bool(EXACT.context.isfinite(a))
+    return type(a) in RATIONAL or bool(EXACT.context.isfinite(a))
 
 
 def same(a: Any, b: Any) -> bool:
     """Whether two plain numbers are equal; NaN equals NaN."""
-    if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
+    if type(a) in RATIONAL and type(b) in RATIONAL:
         return a == b
     if not (finite(a) and finite(b)):
         return bool(a == b) or (EXACT.is_nan(a) and EXACT.is_nan(b))
@@ -34,7 +34,7 @@ def equal(a: Any, b: Any) -> bool:
 
     What cancels leaves a rest that this takes for a difference: see ``vanishes``.
     """
-    if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
+    if type(a) in RATIONAL and type(b) in RATIONAL:
         return a == b
     if not (finite(a) and finite(b)):
         return bool(a == b) or (EXACT.is_nan(a) and EXACT.is_nan(b))

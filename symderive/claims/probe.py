@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -227,8 +227,10 @@ class Hollow(Point):
         """The world of zeros, none of which are stored."""
         return World(spec, self.sizes, self.inputs, self.upstreams, base, constants=self.constants)
 
-    def zeros(self, spec: model.Spec) -> dict[str, np.ndarray]:
-        """Arrays of the right shapes for all tensors and gradients."""
-        names = {n: n for n in spec.shapes} | gradient_names(spec)
-        zero = np.zeros((), dtype=object)
-        return {n: np.broadcast_to(zero, shape_of(spec.shapes[of], self.sizes)) for n, of in names.items()}
+    def zeros(self, spec: model.Spec) -> dict[str, Callable[[], np.ndarray]]:
+        """Arrays of the right shapes for all tensors and gradients, made when they are asked for."""
+
+        def made(of: str) -> np.ndarray:
+            return np.broadcast_to(np.zeros((), dtype=object), shape_of(spec.shapes[of], self.sizes))
+
+        return {n: partial(made, of) for n, of in ({n: n for n in spec.shapes} | gradient_names(spec)).items()}

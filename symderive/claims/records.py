@@ -1,6 +1,7 @@
 """The forward of a spec at one point, recorded so that it can be differentiated: by whole arrays, or by entries.
 
-Both know the forward only, and give the same numbers. By arrays is much faster; by entries can do everything.
+Both know the forward only, and give the same numbers. By arrays is much faster; by entries can do everything. A tensor
+is computed when it is first asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from symderive.check.grid import Grid
+from symderive.check.grid_math import GridMath
 from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.numbers import Domain
 from symderive.check.objects import from_list, objects
@@ -43,115 +45,143 @@ class Setting:
 
 
 class ByEntries:
-    """Every entry a number of a tape over ``base``."""
+    """Every entry a number of a tape over ``base``, or a plain one where nothing is ``recorded``."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, recorded: bool = True) -> None:
         self.base = setting.base
-        self.tape = Tape(self.base)
+        self.tape = Tape(self.base) if recorded else None
         leaves = {n: self._leaf(a) if n in setting.real else objects(a) for n, a in setting.inputs.items()}
-        evaluator = Evaluator(setting.equations, leaves, setting.sizes, self.tape, setting.constants)
-        self.nodes = leaves | evaluator.tensors()
+        domain = self.tape or self.base
+        self.evaluator = Evaluator(setting.equations, leaves, setting.sizes, domain, setting.constants)
+        self.nodes: dict[str, np.ndarray] = {}
+
+    def _node(self, name: str) -> np.ndarray:
+        if name not in self.nodes:
+            self.nodes[name] = self.evaluator.tensor(name)
+        return self.nodes[name]
 
     def _leaf(self, a: np.ndarray) -> np.ndarray:
+        if self.tape is None:
+            return objects(a)
         lift = self.base.leaf if isinstance(self.base, Tape) else (lambda v: v)
         return from_list([self.tape.leaf(lift(v)) for v in objects(a).flat], a.shape)
 
-    def values(self) -> dict[str, np.ndarray]:
-        """Every tensor."""
-        return {n: from_list([self.tape.lower(v) for v in a.flat], a.shape) for n, a in self.nodes.items()}
+    def value(self, name: str) -> np.ndarray:
+        """A tensor."""
+        a = self._node(name)
+        return a if self.tape is None else from_list([self.tape.lower(v) for v in a.flat], a.shape)
 
     def sweep(self, seeds: Seeds, cut: Cut | None = None) -> Callable[[str], np.ndarray]:
         """The derivatives of the tensors of ``seeds``, contracted with those, by any tensor."""
-        pairs = [p for n, w in seeds.items() for p in zip(self.nodes[n].flat, objects(w).flat, strict=True)]
+        assert self.tape is not None
+        pairs = [p for n, w in seeds.items() for p in zip(self._node(n).flat, objects(w).flat, strict=True)]
         adjoints: Adjoints = self.tape.reverse(pairs, cut)
-        return lambda n: from_list([adjoints[v] for v in self.nodes[n].flat], self.nodes[n].shape)
+        return lambda n: from_list([adjoints[v] for v in self._node(n).flat], self._node(n).shape)
 
 
 class ByArrays:
-    """Every tensor a recorded array. Raises one of ``FAULTS`` where that cannot be."""
+    """Every tensor an array, or a recorded one. Raises one of ``FAULTS`` where that cannot be."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, recorded: bool = True) -> None:
         if isinstance(setting.base, Tape):
             raise Unsupported
         self.sizes = setting.sizes
         self.sheet = Sheet(numbers_over(setting.base))
+        self.math: GridMath = self.sheet if recorded else GridMath(self.sheet.numbers)
         self.scalars: dict[str, Fraction | int] = {**setting.constants} | {
             n: v for n, v in self.sizes.items() if isinstance(v, int)
         }
+        self.equations = {e.tensor: e for e in setting.equations}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.nodes: dict[str, Any] = {}
         self.batch = batch_extents(self.sizes)
         for name, a in setting.inputs.items():
             array = self.sheet.numbers.array(a)
             self.shapes[name] = array.shape
-            self.nodes[name] = Leaf(array) if name in setting.real else array
-        with np.errstate(all="ignore"):
-            for equation in setting.equations:
-                self._define(equation)
+            self.nodes[name] = Leaf(array) if recorded and name in setting.real else array
 
-    def _define(self, equation: model.Equation) -> None:
+    def _node(self, name: str) -> Any:
+        """A tensor, with its batch axes as one."""
+        if name not in self.nodes:
+            self.nodes[name] = self._defined(self.equations[name])
+        return self.nodes[name]
+
+    def _defined(self, equation: model.Equation) -> Any:
         ranges = {i: extent_of(r, self.sizes) for i, r in equation.ranges.items()}
         ordered = {i: ranges[i] for i in equation.indices} | ranges
-        value = Grid(self.sheet, ordered, self._read, self.scalars).evaluate(equation.right, equation.indices)
-        shape = self.sheet.plain(value).shape
+        with np.errstate(all="ignore"):
+            value = Grid(self.math, ordered, self._read, self.scalars).evaluate(equation.right, equation.indices)
+        shape = self.math.plain(value).shape
         self.shapes[equation.tensor] = self.batch + shape[1:] if equation.indices[:1] == (syntax.BATCH,) else shape
-        self.nodes[equation.tensor] = self.sheet.define(value)
+        return self.math.define(value)
 
     def _read(self, name: str, rank: int) -> Any:
         """A tensor at so many indices; batch axes count as one."""
-        node = self.nodes[name]
-        shape = self.sheet.plain(node).shape
+        node = self._node(name)
+        shape = self.math.plain(node).shape
         if len(shape) != rank:
             count = len(self.batch)
             shape = (math.prod(shape[:count]), *shape[count:])
-            node = self.sheet.reshaped(node, shape)
+            node = self.math.reshaped(node, shape)
         if len(shape) != rank:
             raise Unsupported
         return node
 
-    def values(self) -> dict[str, np.ndarray]:
-        """Every tensor."""
-        return {n: self.sheet.plain(a).reshape(self.shapes[n]) for n, a in self.nodes.items()}
+    def value(self, name: str) -> np.ndarray:
+        """A tensor."""
+        return self.math.plain(self._node(name)).reshape(self.shapes[name])
 
     def sweep(self, seeds: Seeds, cut: Cut | None = None) -> Callable[[str], np.ndarray]:
         """The derivatives of the tensors of ``seeds``, contracted with those, by any tensor."""
         numbers = self.sheet.numbers
-        with np.errstate(all="ignore"):
-            pairs = [(self.nodes[n], numbers.array(w).reshape(self.nodes[n].value.shape)) for n, w in seeds.items()]
-            adjoints = self.sheet.reverse(pairs, cut)
+        pairs = [(self._node(n), numbers.array(w).reshape(self._node(n).value.shape)) for n, w in seeds.items()]
+        adjoints = self.sheet.reverse(pairs, cut)
 
         def gradient(name: str) -> np.ndarray:
+            node = self._node(name)
+            with np.errstate(all="ignore"):
+                adjoint = adjoints[node] if isinstance(node, Leaf) else None
             shape = self.shapes[name]
-            adjoint = adjoints.get(self.nodes[name]) if isinstance(self.nodes[name], Leaf) else None
             return numbers.array(np.zeros(shape, dtype=int)) if adjoint is None else adjoint.reshape(shape)
 
         return gradient
 
 
 class Record:
-    """The forward by arrays where that can be, by entries where it cannot."""
+    """The forward by arrays where that can be, by entries where it cannot; ``recorded`` where it is differentiated."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, recorded: bool = True) -> None:
         self.setting = setting
+        self.recorded = recorded
         self.way: ByArrays | ByEntries
         try:
-            self.way = ByArrays(setting)
+            self.way = ByArrays(setting, recorded)
         except FAULTS:
-            self.way = ByEntries(setting)
+            self.way = ByEntries(setting, recorded)
 
-    def values(self) -> dict[str, np.ndarray]:
-        """Every tensor in the numbers of the base."""
-        return self.way.values()
+    def value(self, name: str) -> np.ndarray:
+        """A tensor in the numbers of the base."""
+        return self._either(lambda: self.way.value(name))
 
     def sweep(self, seeds: Seeds, cut: Cut | None = None) -> Callable[[str], np.ndarray]:
         """The derivatives of the tensors of ``seeds``, contracted with those, by any tensor.
 
         Nothing flows back beyond what ``cut`` holds for.
         """
+        made: dict[Any, Callable[[str], np.ndarray]] = {}  # by arrays, and where one cannot, by entries
+
+        def gradient(name: str) -> np.ndarray:
+            if self.way not in made:
+                made[self.way] = self.way.sweep(seeds, cut)
+            return made[self.way](name)
+
+        return lambda name: self._either(lambda: gradient(name))
+
+    def _either(self, ask: Callable[[], np.ndarray]) -> np.ndarray:
         try:
-            return self.way.sweep(seeds, cut)
+            return ask()
         except FAULTS:
             if isinstance(self.way, ByEntries):
                 raise
-            self.way = ByEntries(self.setting)
-            return self.way.sweep(seeds, cut)
+        self.way = ByEntries(self.setting, self.recorded)
+        return ask()

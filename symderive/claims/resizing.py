@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symderive.claims.borders import Border, borders
+from symderive.claims.lines import names_in
 from symderive.claims.points import Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import TRIES, alike_ids, few_derivatives, fits
@@ -46,7 +47,7 @@ def resized(trial: Trial) -> tuple[list[Point], str]:
     usual = [p.sizes for p in points.main] + [p.sizes for p in trial.court.remembered.get(("sizes",), ())]
     found: dict[tuple[tuple[str, int | tuple[int, ...]], ...], Point] = {}
     missed = ""
-    for border in (b for b in borders(trial) if probe.is_sized(b)):
+    for border in (b for b in borders(trial) if names_in(b.node) and probe.is_sized(b)):  # not a mere number
         seen = [v for s in usual if (v := probe.at_sizes(border, s)) is not None]
         for step, sign in _missing(border, seen):
             sizes, reachable = _where(probe, border, step, sign)

@@ -56,6 +56,10 @@ class Sheet(GridMath):
         """The way back through a partial derivative, entry by entry."""
         return lambda g: self.numbers.flow(g, partial())
 
+    def through(self, others: Sequence[np.ndarray], x: np.ndarray) -> Back:
+        """The way back to one factor of a product, through the ``others``."""
+        return lambda g: self.numbers.flow_through(g, others, x.shape)
+
     # What a math offers
 
     def plain(self, a: Value) -> np.ndarray:
@@ -85,7 +89,7 @@ class Sheet(GridMath):
 
     def _mul(self, a: Value, b: Value) -> Value:
         x, y = _value(a), _value(b)
-        return self.record(self.numbers.mul(x, y), (a, self.by(lambda: y)), (b, self.by(lambda: x)))
+        return self.record(self.numbers.mul(x, y), (a, self.through([y], x)), (b, self.through([x], y)))
 
     def _div(self, a: Value, b: Value) -> Value:
         """d(a / b) = da / b - (a / b) db / b."""
@@ -142,6 +146,13 @@ class Sheet(GridMath):
         x = _value(a)
         return self.record(self.numbers.sum_over(x, axes), (a, lambda g: np.broadcast_to(g, x.shape)))
 
+    def contract(self, factors: Sequence[Value], shape: Sequence[int], axes: Sequence[int]) -> Value:
+        """The adjoint flows to each factor through the others."""
+        plain = [_value(a) for a in factors]
+        value = self.numbers.contract(plain, shape, axes)
+        ways = [(a, self.through([*plain[:n], *plain[n + 1 :]], plain[n])) for n, a in enumerate(factors)]
+        return self.record(value, *ways)
+
     def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
         """What is read several times gets the sum of the adjoints, in the sweep."""
         return self.record(np.broadcast_to(_value(a), tuple(shape)), (a, _same))
@@ -176,30 +187,54 @@ class Sheet(GridMath):
 
     # The sweep
 
-    def reverse(
-        self, seeds: Iterable[tuple[Value, np.ndarray]], cut: Callable[[Leaf], bool] | None = None
-    ) -> dict[Leaf, np.ndarray]:
+    def reverse(self, seeds: Iterable[tuple[Value, np.ndarray]], cut: Callable[[Leaf], bool] | None = None) -> Adjoints:
         """The derivatives of ``sum weight * array`` over ``seeds`` by every recorded array.
 
         Nothing flows back beyond an array that ``cut`` holds for.
         """
-        n = self.numbers
-        adjoints: dict[Leaf, np.ndarray] = {}
+        return Adjoints(self.numbers, seeds, cut)
 
-        def give(node: Leaf, change: np.ndarray) -> None:
-            change = _shrunk(n, change, node.value.shape)
-            adjoints[node] = np.asarray(n.add(adjoints[node], change)) if node in adjoints else change
 
+class Adjoints:
+    """The derivatives of one number by recorded arrays, None for what it does not depend on.
+
+    Each is computed when it is first asked for, from those of what was made of its array: what nobody asks for, the
+    gradient of a large weight say, costs nothing.
+    """
+
+    def __init__(
+        self, numbers: GridNumbers, seeds: Iterable[tuple[Value, np.ndarray]], cut: Callable[[Leaf], bool] | None
+    ) -> None:
+        self.numbers = numbers
+        self.known: dict[Leaf, np.ndarray | None] = {}
+        self.seeds: dict[Leaf, list[np.ndarray]] = {}
         for node, weight in seeds:
             if isinstance(node, Leaf):
-                give(node, weight)
-        for node in descending(adjoints):
-            adjoint = adjoints.get(node)
-            if adjoint is None or (cut is not None and cut(node)):
-                continue
-            for parent, back in node.parents:
-                give(parent, back(adjoint))
-        return adjoints
+                self.seeds.setdefault(node, []).append(weight)
+        self.uses: dict[Leaf, list[tuple[Leaf, Back]]] = {}
+        for node in descending(self.seeds):
+            for parent, back in () if cut is not None and cut(node) else node.parents:
+                self.uses.setdefault(parent, []).append((node, back))
+
+    def __getitem__(self, node: Leaf) -> np.ndarray | None:
+        needed, stack = {node}, [node]
+        while stack:
+            for user, _ in self.uses.get(stack.pop(), ()):
+                if user not in self.known and user not in needed:
+                    needed.add(user)
+                    stack.append(user)
+        for one in sorted(needed - self.known.keys(), key=lambda value: -value.serial):
+            self.known[one] = self._summed(one)
+        return self.known[node]
+
+    def _summed(self, node: Leaf) -> np.ndarray | None:
+        """What the seeds give an array, and what flows to it from all that uses it."""
+        total: np.ndarray | None = None
+        flows = ((back, self.known[user]) for user, back in self.uses.get(node, ()))
+        for change in (*self.seeds.get(node, ()), *(back(g) for back, g in flows if g is not None)):
+            part = _shrunk(self.numbers, change, node.value.shape)
+            total = part if total is None else np.asarray(self.numbers.add(total, part))
+        return total
 
 
 def _same(g: np.ndarray) -> np.ndarray:

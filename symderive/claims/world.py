@@ -82,10 +82,20 @@ class World:
         self.equations = spec.equations if equations is None else tuple(equations)
 
     @cached_property
-    def record(self) -> Record:
-        """The forward, recorded when something that it computes is first asked for."""
+    def setting(self) -> Setting:
+        """The forward at this point."""
         real = {i.name for i in self.spec.inputs if i.is_real}
-        return Record(Setting(self.equations, self.plain_inputs, real, self.sizes, self.base, self.constants))
+        return Setting(self.equations, self.plain_inputs, real, self.sizes, self.base, self.constants)
+
+    @cached_property
+    def record(self) -> Record:
+        """The forward, recorded."""
+        return Record(self.setting)
+
+    @cached_property
+    def forward(self) -> Record:
+        """The forward alone, which is computed faster where no gradient is asked for."""
+        return self.record if isinstance(self.base, Tape) else Record(self.setting, recorded=False)
 
     @property
     def batch(self) -> int:
@@ -93,9 +103,10 @@ class World:
         return len(batch_extents(self.sizes))
 
     @cached_property
-    def values(self) -> dict[str, np.ndarray]:
+    def values(self) -> Arrays:
         """Every tensor in the numbers of the base."""
-        return self.record.values()
+        names = [*self.plain_inputs, *(e.tensor for e in self.equations)]
+        return Arrays({name: partial(self._value, name) for name in names})
 
     @cached_property
     def _gradient(self) -> Callable[[str], np.ndarray]:
@@ -132,7 +143,7 @@ class World:
         return Arrays(found | {n: partial(self._value, n) for n in made})
 
     def _value(self, name: str) -> np.ndarray:
-        return self.values[name]
+        return (self.record if "record" in self.__dict__ else self.forward).value(name)
 
     def _given(self, name: str) -> np.ndarray:
         """An input, for which nothing has to be computed."""

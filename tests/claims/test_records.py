@@ -28,11 +28,14 @@ def setting(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_values_and_gradients_are_the_same(name):
-    _, point, made = setting(name)
+    spec, point, made = setting(name)
     arrays, entries = ByArrays(made), ByEntries(made)
     first, second = arrays.sweep(point.upstreams), entries.sweep(point.upstreams)
-    for tensor, values in entries.values().items():
-        assert all(map(same, arrays.values()[tensor].flat, values.flat)), tensor
+    plain = ByArrays(made, recorded=False), ByEntries(made, recorded=False)
+    for tensor in spec.shapes:
+        values = entries.value(tensor)
+        assert all(map(same, arrays.value(tensor).flat, values.flat)), tensor
+        assert all(map(same, way.value(tensor).flat, values.flat) for way in plain), tensor
         if tensor in made.real or tensor not in point.inputs:
             assert all(map(same, first(tensor).flat, second(tensor).flat)), tensor
 
@@ -76,5 +79,8 @@ def test_kinks_are_the_same(name):
 
 
 def test_a_function_of_matrices_goes_by_entries():
-    assert isinstance(Record(setting("log_det")[2]).way, ByEntries)
-    assert isinstance(Record(setting("softmax")[2]).way, ByArrays)
+    for recorded in (True, False):
+        for name, way in (("log_det", ByEntries), ("softmax", ByArrays)):
+            record = Record(setting(name)[2], recorded)
+            assert record.value("y").size
+            assert isinstance(record.way, way)
