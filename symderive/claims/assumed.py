@@ -103,12 +103,16 @@ class Assuming(Points):
     """Points at which something holds besides what the spec, which knows it of its inputs, says."""
 
     assumed: Assumed = field(default_factory=Assumed)
+    like: Points | None = None
+    """Points of the spec alone, whose sizes are chosen where nothing is assumed of sizes."""
 
     def __post_init__(self) -> None:
         """Sizes are chosen as assumed."""
-        super().__post_init__()
-        if self.assumed.sizes or self.assumed.equal:
+        self.rng = np.random.default_rng(self.seed)
+        if self.like is None or self.assumed.sizes or self.assumed.equal:
             self.chooser = FittingSizes(self.spec, self.assumed)
+        else:
+            self.chooser, self.plan = self.like.chooser, self.like.plan
 
     def point(self, sizes: Sizes, tries: int = 40) -> Point:
         """A random point of sizes that are what is assumed of them."""
@@ -137,9 +141,7 @@ class Assumption(Court):
         super().__init__(assumed.spec(court.spec), court.statements, court.source, None, court.seed)
         self.court = court
         self.assumed = assumed
-        self.points = Assuming(self.spec, court.seed, assumed)
-        if not assumed.sizes and not assumed.equal:
-            self.points.chooser, self.points.plan = court.points.chooser, court.points.plan
+        self.points = Assuming(self.spec, court.seed, assumed, court.points)
         self.derived_elsewhere = court.derived
 
     def varied(self, constants: Mapping[str, Fraction]) -> Court | None:
@@ -151,14 +153,18 @@ class Assumption(Court):
         return self._varied[key]
 
 
+def assumption(court: Court, assumed: Assumed) -> Court:
+    """The court of the spec of which something more is assumed, made once, with the helpers so far."""
+    if assumed not in court.assuming:
+        court.assuming[assumed] = Assumption(court, assumed)
+    found = court.assuming[assumed]
+    found.helpers = list(court.helpers)
+    return found
+
+
 def assuming(trial: Trial, assumed: Assumed) -> Trial:
-    """The same side of the same claim, before the court of the spec of which something more is assumed."""
-    courts = trial.court.assuming
-    if assumed not in courts:
-        courts[assumed] = Assumption(trial.court, assumed)
-    court = courts[assumed]
-    court.helpers = list(trial.court.helpers)
-    return type(trial)(court, trial.line, trial.node)
+    """The same side of the same claim, before that court."""
+    return type(trial)(assumption(trial.court, assumed), trial.line, trial.node)
 
 
 def is_right(trial: Trial) -> bool:

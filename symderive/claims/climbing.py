@@ -101,8 +101,8 @@ class Climber:
 
     def _whole(self, border: Border, point: Point) -> list[Move]:
         """For each tensor that a border depends on, the move that leaves it as it is."""
-        found = {(m.name, m.structure) for m in self.moves(border, point) if m.constant is None}
-        return [Move(name, structure=structure) for name, structure in sorted(found)]
+        found = {(m.name, m.structure, m.origin) for m in self.moves(border, point) if m.constant is None}
+        return [Move(name, structure=structure, origin=origin) for name, structure, origin in sorted(found)]
 
     def _smooth_past(self, border: Border, sign: int, point: Point, other: Point, value: np.ndarray) -> Seen:
         """A point past a border, or one nearer to it where the forward has no value so far out."""

@@ -14,7 +14,7 @@ from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
 from symderive.check.oracle import extent_of, shape_of
-from symderive.claims.assumed import Assumed, assuming, is_right
+from symderive.claims.assumed import Assumed, assuming, assumption, is_right
 from symderive.claims.compare import close_where_finite, finite, same
 from symderive.claims.lines import ClaimError
 from symderive.claims.needed import is_needed, promising
@@ -37,6 +37,9 @@ EQUAL = (3, 2, 4)
 
 MOST_WORK = 20_000
 """Multiplications of a forward at sizes that a condition has."""
+
+MOST_BESIDE = 12
+"""Points next to borders of a claim at which a condition is left."""
 
 SHIFTS = 4
 """How many parts of the inputs at which a claim fails are tried at smaller sizes."""
@@ -66,7 +69,7 @@ class Condition:
             known.append(point)
             yield point
         if failed is not None:
-            points = trial.court.points
+            points = assumption(trial.court, self.assumed).points
             sizes = self.sized(failed.sizes)
             if not points.chooser.valid(sizes):  # type: ignore[arg-type]
                 return
@@ -87,9 +90,9 @@ class Condition:
             self.change(draw, inputs, upstreams)
 
     def _drawn(self, court: Court) -> Iterator[Point]:
-        points = court.points
+        points = assumption(court, self.assumed).points
         plan = points.plan
-        sides = [p.inputs for p in points.main if p.note]
+        sides = [p.inputs for p in court.points.main if p.note]
         for n in range(POINTS):
             sizes = self.sized(plan[n if n < min(len(plan), 2) else 0], n)
             if (self.assumed.sizes or self.assumed.equal) and not points.chooser.valid(sizes):  # type: ignore[arg-type]
@@ -149,8 +152,11 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
     if not told or not varied or (condition.kind == "binary" and len(values) < 2):
         return False
+    needed = is_needed(trial, condition.assumed, points)
+    if not needed and _rarely_wrong(trial):  # what is needed is seen where the claim failed
+        return False
     other = assuming(trial, condition.assumed)
-    return is_right(other) and is_needed(trial, other, condition.assumed, points)
+    return is_right(other) and (needed or is_needed(trial, condition.assumed, [*points, *other.beside[:MOST_BESIDE]]))
 
 
 def _is_identity(values: np.ndarray | None) -> bool:
@@ -315,7 +321,10 @@ def _together(trial: Trial, texts: str, conditions: list[Condition], sizes: Mapp
 
 
 def _is_multiple(trial: Trial) -> bool:
-    """Whether a claim is the truth times one number at all points, of whatever sizes: no condition makes it right."""
+    """Whether a claim is the truth times one number at all points, of whatever sizes: no condition makes it right.
+
+    Where that is 1, it fails at rare points only, which a condition may exclude.
+    """
     ratio: Any = None
     for sides in (trial.at(p).sides for p in trial.court.points.main):
         if sides is None:
@@ -329,7 +338,7 @@ def _is_multiple(trial: Trial) -> bool:
                 ratio = EXACT.div(claimed, true) if ratio is None else ratio
                 if not same(claimed, EXACT.mul(ratio, true)):
                     return False
-    return ratio is not None
+    return ratio not in (None, 1)
 
 
 def find_size(trial: Trial) -> Condition | None:

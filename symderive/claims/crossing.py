@@ -31,7 +31,7 @@ MOST_BORDERS = 12
 MOST_OTHERS = 4
 """Points that lend what a border does not depend on."""
 
-STEPS = 36
+STEPS = 48
 """Of a bisection, so that the border of a claim is told from that of the forward at 3 and at 3.00001."""
 
 HAIR = Fraction(1, 2**20)
@@ -110,8 +110,11 @@ class Seeker:
                 if self.probe.smooth(point):
                     yield point, True
                     yield from ((taken(point, other, rest), False) for other in others if rest)
-        if 0 in border.signs:
-            yield from ((p, True) for p in self._on(border, values))
+        if 0 in border.signs and not any((v == 0).any() for _, v in values):
+            more = ([(p, v)] for p in self.more if (v := self.climber.at(border, p)) is not None)
+            starts = itertools.chain([values], more)
+            on = next((some for start in starts if (some := list(self._on(border, start)))), [])
+            yield from ((p, True) for p in on)
 
     def _elsewhere(self, border: Border, sign: int) -> tuple[Point, np.ndarray] | None:
         for point in self.more:
@@ -166,7 +169,7 @@ class Seeker:
 
     def _on(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[Point]:
         """Points on a border, by the secants along single entries, and beside them: exactly on it, or none."""
-        if any((v == 0).any() for _, v in values) or not self.probe.is_plain(border):
+        if not self.probe.is_plain(border):
             return
         point = values[0][0]
         seen: set[str] = set()

@@ -24,16 +24,16 @@ MOST_ENTRIES = 3
 """Of one tensor that are changed alone."""
 
 _SIGNED = {"nonzero", "symmetric", "rows"}
-_SCALED = {"positive", "nonnegative", "spd", "simplex"} | _SIGNED
-_BY_ENTRY = {"nonzero", "positive", "nonnegative", "simplex", "rows", "symmetric"}
+_SCALED = {"positive", "nonnegative", "spd", "simplex", "unit"} | _SIGNED
+_BY_ENTRY = _SCALED - {"spd"}
 
 
 @record
 class Move:
     """A tensor, or one entry of it, times a ``factor``, plus a ``shift``; with ``even`` of the factor's sign all over.
 
-    A tensor of class ids or truth values, or an entry, becomes that of number ``constant`` all over. What changes keeps
-    its ``structure``; of what is ``mirrored``, between 0 and 1, it is what is left to 1 that changes.
+    The factor is that of the distance from an ``origin``. A tensor of class ids or truth values, or an entry, becomes
+    that of number ``constant`` all over. What changes keeps its ``structure``.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Move:
     even: bool = False
     constant: int | None = None
     structure: str = ""
+    origin: Fraction = Fraction(0)
 
 
 def moved(point: Point, move: Move) -> Point:
@@ -55,12 +56,12 @@ def moved(point: Point, move: Move) -> Point:
 def _changed(values: np.ndarray, move: Move) -> np.ndarray:
     if move.constant is not None:
         return _constant(values, move.constant, move)
-    values = objects(1 - values if move.structure == "mirrored" else values)
+    values = objects(values)
     if move.entry is None:
-        changed = objects((np.abs(values) if move.even else values) * move.factor)
+        changed = objects(((np.abs(values) if move.even else values) - move.origin) * move.factor + move.origin)
     else:
         changed = values.copy()
-        changed[move.entry] = changed[move.entry] * move.factor + move.shift
+        changed[move.entry] = (changed[move.entry] - move.origin) * move.factor + move.origin + move.shift
     return _RESTORED[move.structure](changed, move.entry)
 
 
@@ -92,7 +93,6 @@ def _transposed(values: np.ndarray, entry: tuple[int, ...] | None) -> np.ndarray
 
 _RESTORED: Mapping[str, Callable[[np.ndarray, tuple[int, ...] | None], np.ndarray]] = {
     "": lambda values, entry: values,
-    "mirrored": lambda values, entry: objects(1 - values),
     "rows": _summing,
     "symmetric": _transposed,
     "simplex": lambda values, entry: objects(values / values.sum(-1, keepdims=True)),
@@ -122,9 +122,12 @@ def taken(point: Point, other: Point, names: Set[str]) -> Point:
 
 def allowed(spec: model.Spec, point: Point, name: str) -> bool:
     """Whether a tensor is, at a point, what the spec says of it."""
-    assumed = {a for i in spec.inputs if i.name == name for a in i.assume}
-    values = objects(point.inputs[name]) if name in point.inputs else objects(0)
-    return all(bool(_IS[a](values).all()) for a in assumed & _IS.keys())
+    for tensor in (i for i in spec.inputs if i.name == name):
+        values = objects(point.inputs[name])
+        if tensor.range and not ((values >= tensor.range[0]) & (values <= tensor.range[1])).all():
+            return False
+        return all(bool(_IS[a](values).all()) for a in _IS.keys() & set(tensor.assume))
+    return True
 
 
 _IS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -152,36 +155,37 @@ def moves(spec: model.Spec, point: Point, names: Set[str], *, few: bool = False,
 
 
 def _scaled(t: _Movable, point: Point, factor: Fraction, few: bool) -> Iterator[Move]:
-    if not t.scaled or (factor < 0 and not t.signed) or (factor > 1 and t.unit):
+    if not t.scaled or (factor < 0 and not t.signed) or (factor > 1 and t.ends):
         return
-    for structure in ("", "mirrored") if t.unit else (t.structure,):
-        yield Move(t.name, factor, structure=structure)
+    for origin in t.ends or (Fraction(0),):
+        move = Move(t.name, factor, structure=t.structure, origin=origin)
+        yield move
         if t.signed and not few:
-            yield Move(t.name, factor, even=True, structure=structure)
+            yield replace(move, even=True)
         if t.by_entry and not few:
-            yield from (Move(t.name, factor, entry=e, structure=structure) for e in _entries(t, point))
+            yield from (replace(move, entry=e) for e in _entries(t, point))
 
 
 @record
 class _Movable:
-    """A tensor, and how it may be changed, so that it keeps its ``structure``."""
+    """A tensor, and how it may be changed, so that it keeps its ``structure``, and between its ``ends``."""
 
     name: str
     scaled: bool = True
     signed: bool = True
     by_entry: bool = True
-    unit: bool = False
     structure: str = ""
+    ends: tuple[Fraction, ...] = ()
 
     @classmethod
     def of(cls, tensor: model.Input) -> _Movable:
         """What the spec allows for an input."""
         assumed = set(tensor.assume)
-        unit = tensor.is_real and assumed == {"unit"}
-        scaled = tensor.is_real and not tensor.range and (assumed <= _SCALED or unit)
+        ends = tensor.range or ((Fraction(0), Fraction(1)) if "unit" in assumed else ())
+        scaled = tensor.is_real and assumed <= _SCALED
         structure = next((a for a in ("simplex", "rows", "symmetric") if a in assumed), "")
-        signed = scaled and assumed <= _SIGNED
-        return cls(tensor.name, scaled, signed, scaled and (assumed <= _BY_ENTRY or unit), unit, structure)
+        signed = scaled and not ends and assumed <= _SIGNED
+        return cls(tensor.name, scaled, signed, scaled and assumed <= _BY_ENTRY, structure, ends)
 
 
 def _entries(t: _Movable, point: Point) -> list[tuple[int, ...]]:

@@ -24,30 +24,23 @@ HAIR = Fraction(1, 2**24)
 MOST_ENTRIES = 6
 """Of a tensor that leave a condition alone."""
 
-MOST_BESIDE = 12
-"""Points next to borders of a claim at which they do."""
 
-
-def is_needed(trial: Trial, assuming: Trial, assumed: Assumed, points: Sequence[Point]) -> bool:
+def is_needed(trial: Trial, assumed: Assumed, points: Sequence[Point]) -> bool:
     """Whether all that is assumed is needed: of inputs, and of the upstreams that the claim mentions.
 
-    The claim is right where it is assumed, and ``points`` are some at which it is. Without any upstream, it is not
-    right for others than one.
+    The claim is right where it is assumed, as at the ``points``. It is needed if at one of them, what leaves it, to
+    whichever side and however little, makes the claim fail. Else the condition only keeps away from the place at which
+    the claim is wrong: ``e`` is ``clamp(e, -3, 3)`` where e is binary, and all around. A claim that names no upstream,
+    and is right at one, is not right at others.
     """
     mentioned = trial.mentions()
     ones = [(f"d{n}", "ones") for n in assumed.ones if f"d{n}" in mentioned]
-    return all(_is_needed(trial, assuming, name, kind, points) for name, kind in (*assumed.inputs, *ones))
-
-
-def _is_needed(trial: Trial, assuming: Trial, name: str, kind: str, points: Sequence[Point]) -> bool:
-    """Whether somewhere, what leaves a condition, to whichever side and however little, makes the claim fail.
-
-    Else the condition only keeps away from the place at which the claim is wrong: ``e`` is ``clamp(e, -3, 3)`` where
-    e is binary, and all around. Between two borders that are one where it holds, it can be seen next to them only.
-    """
-    if kind == "one_hot" and any(_holds_with_more_ones(trial, name, p) for p in points):
-        return False
-    return any(_is_isolated(trial, name, kind, p) for p in (*points, *assuming.beside[:MOST_BESIDE]))
+    for name, kind in (*assumed.inputs, *ones):
+        if kind == "one_hot" and any(_holds_with_more_ones(trial, name, p) for p in points):
+            return False
+        if not any(_is_isolated(trial, name, kind, p) for p in points):
+            return False
+    return True
 
 
 def _is_isolated(trial: Trial, name: str, kind: str, point: Point) -> bool:
