@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from symderive.claims.outcome import Outcome
     from symderive.claims.trial import Trial
 
-MOST_WORK = 50_000
+MOST_WORK = 48_000
 """Nodes of candidates computed in the search for an explanation, on any machine alike, before it is given up."""
+
+SHARE = MOST_WORK // 4
+"""What one sort of explanation may take of it at most, but for single changes, which leave as much to those behind."""
 
 EXACTLY = 3000, 25
 """What it takes to judge a candidate exactly, in such nodes, and for each multiplication of the forward."""
@@ -90,7 +93,7 @@ class Desk:
 
     def allow(self, work: int) -> None:
         """So much more work from now on."""
-        self.gave_up = self.late
+        self.gave_up |= self.late
         self.most = self.spent + work
 
     def spend(self, node: syntax.Node) -> None:

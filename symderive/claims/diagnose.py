@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from symderive.claims import (
@@ -20,7 +20,7 @@ from symderive.claims import (
     values,
 )
 from symderive.claims.conditions import where_only
-from symderive.claims.desk import Desk, Finding
+from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.inline import inlined
 from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.result import Diagnosis, sentence
@@ -68,15 +68,20 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     values.summed_away,
     forwards.by_a_function,
     forwards.unnamed_derivative,
-    fit.several_changes,
     mistakes.truth_with_mistake,
-    expansion.several_mistakes,
     inlined,
     forwards.unnamed_gradient,
     forwards.other_forward,
     residual.multiple_of_factor,
 )
 """Explanations, the smallest change first."""
+
+SEVERAL: tuple[Callable[[Desk], Finding | None], ...] = (
+    fit.several_changes,
+    expansion.several_mistakes,
+    pairs.two_changes,
+)
+"""Explanations by more than one mistake."""
 
 
 def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diagnosis:
@@ -88,7 +93,7 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
     finding = _first(desk)
     if condition is not None and condition.weak and finding and (condition.kind, finding.kind) != _ONES:
         desk.condition = None
-    finding = finding or _pair(desk) or _last_resort(desk)
+    finding = finding or _several(desk) or _last_resort(desk)
     words = " ".join(_sentences(desk, finding))
     correction = _correction(desk, finding)
     text = desk.condition.text if desk.condition else None
@@ -96,7 +101,11 @@ def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diag
 
 
 def _first(desk: Desk) -> Finding | None:
-    for explainer in () if _is_upstream(desk) else EXPLAINERS:
+    return None if _is_upstream(desk) else _of(desk, EXPLAINERS)
+
+
+def _of(desk: Desk, explainers: Sequence[Callable[[Desk], Finding | None]]) -> Finding | None:
+    for explainer in explainers:
         if desk.late:
             return None
         try:
@@ -108,20 +117,13 @@ def _first(desk: Desk) -> Finding | None:
     return None
 
 
-def _pair(desk: Desk) -> Finding | None:
-    """Two mistakes, where one change explains nothing and no condition does, and all names mean something."""
+def _several(desk: Desk) -> Finding | None:
+    """Several mistakes, where one change explains nothing and no condition does, and all names mean something."""
     error = desk.outcome.error
     if desk.condition is not None or _is_upstream(desk) or (error is not None and error.reason in ("name", "form")):
         return None
-    desk.allow(MOST_WORK_ON_PAIRS)
-    try:
-        return pairs.two_changes(desk)
-    except (ClaimError, *FAULTS):
-        return None
-
-
-MOST_WORK_ON_PAIRS = 20_000
-"""Nodes of candidates computed in the search for two mistakes."""
+    desk.allow(SHARE)
+    return _of(desk, SEVERAL)
 
 
 def _last_resort(desk: Desk) -> Finding:

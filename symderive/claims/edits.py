@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symderive.claims.desk import Desk, Finding
+from symderive.claims.desk import MOST_WORK, SHARE, Desk, Finding
 from symderive.claims.edit_tools import Family, Tried
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
 from symderive.claims.edits_conditions import conditions
@@ -53,7 +53,8 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
     tried: set[syntax.Node] = {node}
     for family in FAMILIES:
         for edit in family(desk, node):
-            if desk.late:
+            if desk.late or (own and desk.spent > MOST_WORK - SHARE):
+                desk.gave_up = True
                 return None
             if edit.node in tried:
                 continue

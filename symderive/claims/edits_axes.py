@@ -23,7 +23,7 @@ from symderive.claims.edit_tools import (
 from symderive.claims.trees import (
     Place,
     axis,
-    bound_in,
+    binders_above,
     get,
     method,
     places,
@@ -228,7 +228,7 @@ def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     if desk.line.indices is None and desk.truths[0].ndim:
         return
     free = free_names(desk.line.indices or ())  # of a scalar, index form has none
-    loose = [i for i in index_names(desk, node) if i not in free and i not in bound_in(node)]
+    loose = _unbound(node, [i for i in index_names(desk, node) if i not in free])
     for count in range(1, min(len(loose), 3) + 1):
         for chosen in itertools.combinations(loose, count):
             for op in ("sum", "mean"):
@@ -242,12 +242,22 @@ def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 new = replace(inner, indices=(*inner.indices, index))
                 yield Edit("missing_sum", put(node, place, new), f"The sum over {index} is missing.")
         yield from _index_reused(desk, node, place, inner)
-        own = [i for i in loose if place and i in index_names(desk, inner)]
+        own = _unbound(inner, [i for i in loose if i not in binders_above(node, place)]) if place else []
         if own and isinstance(inner, syntax.Binary | syntax.Access | syntax.Call) and not is_position(node, place):
             for op in ("sum", "mean"):
                 new = syntax.Binder(op, tuple(own), None, inner)
                 words = f"The {op} over {', '.join(own)} of {desk.text(inner)} is missing."
                 yield Edit("missing_sum", put(node, place, new), words)
+
+
+def _unbound(node: syntax.Node, names: Sequence[str]) -> list[str]:
+    """Those of some indices that an expression reads where they are not bound."""
+    if isinstance(node, syntax.Binder):
+        names = [i for i in names if i not in node.indices]
+    if isinstance(node, syntax.Name | syntax.Batch):
+        return [i for i in names if i == (node.id if isinstance(node, syntax.Name) else syntax.BATCH)]
+    found = {i for child in node.children() for i in _unbound(child, names)} if names else set()
+    return [i for i in names if i in found]
 
 
 def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Node) -> Iterator[Edit]:

@@ -7,6 +7,7 @@ away from the same values. Only what is then right exactly is said.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Edit, Tried, available, composites, deltas
 from symderive.claims.edits import FAMILIES, single_edits
 from symderive.claims.edits_terms import factors_dropped, terms_dropped
+from symderive.claims.expansion import MOST_TERMS, lacking, multiplied_out
 from symderive.claims.factors import factor_words, scaled
 from symderive.claims.fit import SEVERAL, term_by_term
 from symderive.claims.lines import FAULTS, ClaimError
@@ -107,8 +109,10 @@ def _whole_factor(desk: Desk, first: Tried) -> Finding | None:
     return Finding(*factor_words(ratio, desk), corrected) if desk.fits(corrected) else None
 
 
-def _lacking_term(desk: Desk, first: Tried) -> Finding | None:
-    return term_by_term(desk, first.edit.node) or lacking_term(desk, first.edit.node)
+def _terms(desk: Desk, first: Tried) -> Finding | None:
+    """A term that is missing, or one of another sign or factor, or one too many."""
+    node = first.edit.node
+    return term_by_term(desk, node) or _aside(desk, first, lacking) or lacking_term(desk, node)
 
 
 def _lacking_factor(desk: Desk, first: Tried) -> Finding | None:
@@ -117,11 +121,17 @@ def _lacking_factor(desk: Desk, first: Tried) -> Finding | None:
 
 def _other_change(desk: Desk, first: Tried) -> Finding | None:
     """Another change, or a mistake in the derived formula that gives what is left."""
+    return _aside(desk, first, truth_with_mistake) or single_edits(desk, first.edit.node)
+
+
+def _aside(desk: Desk, first: Tried, explainer: Callable[[Desk], Finding | None]) -> Finding | None:
+    """What explains the changed claim, taken for a claim of its own."""
     other = desk.about(desk.line, first.edit.node)
     other.allow(desk.most - desk.spent)
-    found = truth_with_mistake(other)
-    desk.spent += other.spent
-    return single_edits(desk, first.edit.node) if found is None else found
+    try:
+        return explainer(other)
+    finally:
+        desk.spent += other.spent
 
 
 def _changes_like(other: Tried) -> Second:
@@ -153,7 +163,9 @@ class Values:
         for tried in desk.tried:
             row = self._row(tried.value)
             if row is not None and row.any() and not (own is not None and self._same(row, own)):
-                rows.setdefault(np.round(row / self.scale, 9).tobytes(), (tried, row))
+                key = np.round(row / self.scale, 9).tobytes()
+                if key not in rows or (rows[key][0].edit.kind == "shape" and tried.edit.kind != "shape"):
+                    rows[key] = tried, row
         self.own = own
         self.tried = [t for t, _ in rows.values()]
         self.rows = np.array([r for _, r in rows.values()]).reshape(len(rows), self.true.size)
@@ -178,8 +190,13 @@ class Values:
             yield from ((t, _whole_factor) for t in self._along(self.rows, self.true[None, :]))
         yield from self._together()
         if self.true.size > 2:
-            candidates = self._candidates()
-            yield from ((t, _lacking_term) for t in self._along(self.true - self.rows, candidates))
+            desk, candidates = self.desk, self._candidates()
+            yield from (
+                (t, _terms)
+                for t in itertools.chain(
+                    self._made_of(terms_of_truth(desk)), self._along(self.true - self.rows, candidates)
+                )
+            )
             yield from ((t, _lacking_factor) for t in self._quotients(candidates))
         yield from ((t, _other_change) for t in self._met())
 
@@ -192,6 +209,17 @@ class Values:
             directions = others / np.linalg.norm(others, axis=1, keepdims=True)
             cosines = np.abs(units @ directions.T)
         found = np.nan_to_num(cosines).max(axis=1) > 1 - 1e-12
+        yield from (t for t, hit in zip(self.tried, found, strict=True) if hit)
+
+    def _made_of(self, terms: list[np.ndarray]) -> Iterator[Tried]:
+        """The changes whose rows are made of the terms of the truth, some of them in another multiple or not at all."""
+        columns = [c.ravel() for c in terms if c.size == self.true.size and np.isfinite(c).all() and c.any()]
+        if not 1 < len(columns) < self.true.size:
+            return
+        basis, scales, _ = np.linalg.svd(np.stack([c / np.linalg.norm(c) for c in columns], 1), full_matrices=False)
+        basis = basis[:, scales > CLOSE]
+        rests = self.rows - self.rows @ basis @ basis.T
+        found = np.linalg.norm(rests, axis=1) <= CLOSE * np.linalg.norm(self.rows, axis=1)
         yield from (t for t, hit in zip(self.tried, found, strict=True) if hit)
 
     def _together(self) -> Iterator[tuple[Tried, Second]]:
@@ -271,6 +299,15 @@ class Values:
         if value.size != self.true.size or not np.isfinite(value).all() or self._same(value.ravel(), self.true):
             return None
         return value.ravel()
+
+
+def terms_of_truth(desk: Desk) -> list[np.ndarray]:
+    """What the terms of the derived formula are worth, multiplied out."""
+    if desk.stated is None:
+        return []
+    line = line_of(desk, desk.stated)
+    terms = [term for _, term in multiplied_out(desk.stated.right)]
+    return [desk.value(desk.benches[0], t, line) for t in terms] if len(terms) <= MOST_TERMS else []
 
 
 def mistaken(desk: Desk) -> Iterator[np.ndarray]:

@@ -13,7 +13,7 @@ from symderive.check.closures import TAG
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
-from symderive.claims.desk import MOST_WORK, Desk, Finding
+from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.expansion import in_full
 from symderive.claims.points import Point
 from symderive.claims.world import World
@@ -21,8 +21,6 @@ from symderive.spec import model, syntax
 
 MOST_PATHS = 400
 
-MOST_WORK_ON_PATHS = MOST_WORK // 2
-"""What may be spent on them, of the work of all explanations."""
 
 
 class Paths:
@@ -104,7 +102,7 @@ def missing_terms(desk: Desk) -> Finding | None:
         return None
     if desk.line.tensor in desk.spec.outputs:
         return None
-    paths, end = Paths(desk.spec, desk.points), desk.spent + MOST_WORK_ON_PATHS
+    paths, end = Paths(desk.spec, desk.points), desk.spent + SHARE
     for count, (keys, words) in enumerate(paths.groups(desk.line.tensor)):
         desk.spend_forward()
         if desk.late or count > MOST_PATHS or desk.spent > end:
