@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symderive.claims.borders import Border
-from symderive.claims.moves import Move, allowed, between, held, moved, moves
+from symderive.claims.moves import Move, allowed, moved, moves
 from symderive.claims.points import FAR, Point
 from symderive.claims.probe import Probe
 
@@ -18,7 +18,6 @@ MOST_SPENT = 1000
 """Values of borders that are computed for one claim."""
 
 ROUNDS = 3
-HALVINGS = 12
 NOTE = "a border of the claim"
 
 Seen = tuple[Point, np.ndarray]
@@ -31,7 +30,6 @@ class Climber:
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
         self.trial = probe.trial
-        self.fixed = held(self.trial.spec)
 
     def reach(self, border: Border, sign: int, values: list[Seen]) -> Seen | None:
         """A point at which a border has a sign that it has nowhere yet: one input after the other is changed."""
@@ -74,10 +72,8 @@ class Climber:
                 if self.probe.spent > MOST_SPENT:
                     return None
                 value = self._after(border, other := moved(point, move), move)
-                if value is not None and has(value, sign):
-                    other, value = self._smooth_past(border, sign, point, other, value)
-                    if self.probe.smooth(other):
-                        return replace(other, note=NOTE), value
+                if value is not None and has(value, sign) and self.probe.smooth(other):
+                    return replace(other, note=NOTE), value
                 if value is not None and goal(best) < goal(value) < np.inf and not has(value, sign):
                     point, best = other, value
             if goal(best) == before:
@@ -103,21 +99,6 @@ class Climber:
         """For each tensor that a border depends on, the move that leaves it as it is."""
         found = {(m.name, m.structure, m.origin) for m in self.moves(border, point) if m.constant is None}
         return [Move(name, structure=structure, origin=origin) for name, structure, origin in sorted(found)]
-
-    def _smooth_past(self, border: Border, sign: int, point: Point, other: Point, value: np.ndarray) -> Seen:
-        """A point past a border, or one nearer to it where the forward has no value so far out."""
-        if self.probe.finite(other):
-            return other, value
-        low, high = Fraction(0), Fraction(1)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            nearer = between(point, other, self.fixed, middle)
-            found = self.at(border, nearer)
-            if found is not None and has(found, sign):
-                high, other, value = middle, nearer, found
-            else:
-                low = middle
-        return other, value
 
     def _after(self, border: Border, point: Point, move: Move) -> np.ndarray | None:
         """A border after a move; None where what was moved is not what the spec says of it."""

@@ -22,7 +22,7 @@ from symderive.claims.climbing import NOTE, Climber, from_step, has
 from symderive.claims.moves import Move, allowed, between, held, moved, moves, taken
 from symderive.claims.points import FAR, SIDE, Point
 from symderive.claims.probe import Probe
-from symderive.claims.reach import far
+from symderive.claims.reach import alike_ids, far
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
@@ -109,7 +109,8 @@ class Seeker:
             for point in self.bisected(border, *ends):
                 if self.probe.smooth(point):
                     yield point, True
-                    yield from ((taken(point, other, rest), False) for other in others if rest)
+                    lenders = [*others, *alike_ids(self.trial.spec, point)] if rest else ()
+                    yield from ((taken(point, other, rest), False) for other in lenders)
         if 0 in border.signs and not any((v == 0).any() for _, v in values):
             more = ([(p, v)] for p in self.more if (v := self.climber.at(border, p)) is not None)
             starts = itertools.chain([values], more)

@@ -191,10 +191,6 @@ class Probe:
 
     # Smoothness
 
-    def finite(self, point: Point) -> bool:
-        """Whether the forward has a value at a point, in floats."""
-        return self.trial.court.points.distance(point) >= 0
-
     def smooth(self, point: Point) -> bool:
         """Whether the forward is finite at a point and has a derivative there, however near a kink is."""
         points = self.trial.court.points

@@ -21,11 +21,13 @@ from symderive.claims import (
     judge_text,
     outcome,
     points,
+    probe,
     reach,
     scouting,
     trial,
     world,
 )
+from symderive.claims.lines import ClaimError
 
 
 def spec_of(forward, inputs="x: [N]", sizes="N: 3", constants=""):
@@ -244,6 +246,13 @@ def short_borders(patch):
     patch.setattr(crossing, "STEPS", 9)
 
 
+def sizes_of_derivatives(patch):
+    def left(self, border, bench):
+        raise ClaimError("form", "")
+
+    patch.setattr(probe.Probe, "_left", left)
+
+
 FLOOR = "dx[i] = 2*x[i]*dy[i] + abs(x[i])//1000"
 SMALL = "dx[i] = dy[i] * where(abs(x[i]) < 1e-12, 0, 2*x[i])"
 DEFECTS = [
@@ -269,6 +278,7 @@ DEFECTS = [
     (upstreams_of_zeros, "norm", "dx = dy"),
     (sides_are_true, "square", "dx[i] = 3*x[i]*dy[i]"),
     (no_sides, "huber", "de = e"),
+    (sizes_of_derivatives, "mean", "D(y, x[i]) = where(i == 50, 3, 1)/N"),
 ]
 
 

@@ -1,0 +1,176 @@
+"""Conditions: under one that is named a claim is right, and without it is not; an accident is not named.
+
+Each defect that is planted in the search makes it name a false one, or miss a true one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from symderive import spec as specs
+from symderive.claims import (
+    conditions,
+    crossing,
+    moves,
+    needed,
+    zeros,
+)
+from symderive.claims.court import Court
+from symderive.claims.trial import Trial
+from symderive.spec.claims import parse_lines
+
+
+def spec_of(forward, inputs, constants="", sizes="N: 3"):
+    rows = "".join(f"  {row}\n" for row in forward.splitlines())
+    constants = f"constants: {{{constants}}}\n" if constants else ""
+    text = f"name: op\nsizes: {{{sizes}}}\n{constants}inputs: {{{inputs}}}\nforward: |\n{rows}"
+    return specs.loads(text)
+
+
+MARGIN = "L = sum[n](relu(m - y[n]*(a[n] - b[n])))"
+CROSS = "p[n] = sigmoid(x[n])\nL = -sum[n](t[n]*log(p[n]) + (1 - t[n])*log(1 - p[n]))"
+SPECS = {
+    "mask": spec_of("L = sum[n](m[n]*x[n]**2)", "x: [N], m: [N]"),
+    "error": spec_of("L = sum[n](m[n]*(x[n] - t[n])**2)", "x: [N], t: [N], m: [N]"),
+    "margin": spec_of(MARGIN, "a: [N], b: [N], y: [N]", "m: 0.4"),
+    "signed": spec_of(MARGIN, "a: [N], b: [N], y: {shape: [N], assume: binary}", "m: 0.4"),
+    "form": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: [N, N]"),
+    "rows": spec_of("L = sum[i](relu(sum[j](A[i, j]*x[j])))", "x: [N], A: [N, N]"),
+    "cross": spec_of(CROSS, "x: [N], t: [N]"),
+    "mean": spec_of("s = sum[n](w[n])\ny = sum[n](w[n]*x[n])/s", "x: [N], w: {shape: [N], grad: false}"),
+    "blend": spec_of("y[n] = w*x[n]**2 + (1 - w)*x[n]**3", "x: [N], w: []"),
+    "range": spec_of("L = sum[n](w[n]*x[n]**2)", "x: [N], w: {shape: [N], range: [-2, 3]}"),
+    "unit": spec_of("L = sum[n](x[n]**2/(1 - p[n]))", "x: [N], p: {shape: [N], assume: unit}"),
+    "symmetric": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: {shape: [N, N], assume: symmetric}"),
+    "inverse": spec_of(
+        "G[i, j] = sum[m](W[m, i]*W[m, j])\nS[i, j] = inv[i, j](G[i, j])", "W: [M, N]", sizes="M: 4, N: 3"
+    ),
+    "square": spec_of("y[n] = w[n]*x[n]**2", "x: [N], w: [N]"),
+    "two": specs.loads(
+        "name: op\nsizes: {N: 3}\ninputs: {x: [N]}\noutput: [y, z]\nforward: |\n  y[n] = x[n]**2\n  z[n] = x[n]**3\n"
+    ),
+    "mean22": spec_of("L = mean[n, k](x[n, k]**2)", "x: [N, K]", sizes="N: 2, K: 2"),
+    "targets": spec_of("L = -sum[n, c](Y[n, c]*log_softmax[c](z[n, c]))", "z: [N, C], Y: [N, C]", sizes="N: 2, C: 3"),
+}
+
+
+def found(name, claim):
+    """The condition, or the verdict, whatever else explains a claim."""
+    (statement,), _ = parse_lines(claim)
+    court = Court(SPECS[name], [statement], claim)
+    trial = Trial(court, court.lines[0], statement.sides[0])
+    failed = trial.tried()[1]
+    if failed is None:
+        return "right"
+    if not failed.failed:
+        return trial.undefined(failed)[1].condition
+    condition = conditions.find_condition(trial, failed.point)
+    return condition.text if condition else "wrong"
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "expected"),
+    [
+        # right in an open set around each point of the condition, or on one side of it
+        ("mask", "dx = 2*abs(m)*x", "wrong"),
+        ("mask", "dx = 2*clamp(m, 0, 1)*x", "wrong"),
+        ("mask", "dx = 2*m*x*where(m > 1, 2, 1)", "wrong"),
+        # right at some, and not at all, zeros and ones
+        ("mask", "dx = 2*m**2*x*where(m.sum() == N, 2, 1)", "wrong"),
+        ("mask", "dx = 2*m**2*x + where(m.sum() == 0, 1, 0)", "wrong"),
+        ("mask", "dx[n] = 2*m[n]**2*x[n]*where(n == 25, 2, 1)", "wrong"),
+        # needed by some entries only
+        ("margin", "da = where(a - b < m, -y, 0)", "y binary"),
+        ("margin", "da = where(a - b < m*y, -y, 0)", "y binary"),
+        ("margin", "da = where(a - b < m + 1e-6, -y, 0)", "wrong"),
+        # needed at points that are rare themselves
+        ("blend", "dx = dy*(2*w*x + 3*(1 - w)*x**2) + w*(1 - w)*relu(x - 50)", "w binary"),
+        ("blend", "dx = dy*(2*w**2*x + 3*(1 - w)*x**2) + w*relu(x - 50)", "wrong"),
+        # of two upstreams, one is not needed
+        ("two", "dx = 2*x + 3*x**2*dz*where(dz > 50, 2, 1)", "wrong"),
+        ("two", "dx = 2*x + 3*x**2*dz", "dy = 1"),
+        # a size, and two that are equal
+        ("mean22", "dx = x/K", "N = 2"),
+        ("mean22", "dx = 2*x/N**2", "N = K"),
+        ("mean22", "dx = x/K*where(x > 70, 2, 1)", "wrong"),
+        ("targets", "dz = softmax(z, 1) - Y*Y.sum(1, keepdim=True)", "rows of Y summing to 1"),
+        ("targets", "dz = softmax(z, 1) - Y + where(z > 30, 1e-3, 0)", "wrong"),
+    ],
+)
+def test_the_condition_is_the_one_that_a_claim_needs(name, claim, expected):
+    assert found(name, claim) == expected
+
+
+# What it takes
+
+
+def anything_goes(patch):
+    patch.setattr(conditions, "is_right", lambda trial: True)
+
+
+def all_is_needed(patch):
+    patch.setattr(conditions, "is_needed", lambda *a: True)
+
+
+def nothing_beside(patch):
+    patch.setattr(conditions, "MOST_BESIDE", 0)
+
+
+def multiples_by_one(patch):
+    real = conditions._is_multiple
+    patch.setattr(conditions, "_is_multiple", lambda trial: conditions._rarely_wrong(trial) or real(trial))
+
+
+def more_ones_are_not_tried(patch):
+    patch.setattr(needed, "_holds_with_more_ones", lambda *a: False)
+
+
+def any_zeros_and_ones(patch):
+    patch.setattr(crossing.Seeker, "ends", lambda self, border, values: next(crossing.two_sides(values), None))
+
+
+def only_free_numbers_move(patch):
+    real = moves._Movable.of.__func__
+
+    def of(cls, tensor):
+        return real(cls, tensor) if not tensor.assume and not tensor.range else cls(tensor.name, False, False, False)
+
+    patch.setattr(moves._Movable, "of", classmethod(of))
+
+
+def any_subject(patch):
+    patch.setattr(zeros, "_is_right_without", lambda *a: True)
+
+
+DEFECTS = [
+    (anything_goes, "mask", "dx = 2*m**2*x*where(x > 99, 2, 1)", "wrong", "m binary"),
+    (all_is_needed, "mask", "dx = 2*m*x*where(m > 40, 2, 1)", "wrong", "m binary"),
+    (nothing_beside, "rows", "dx = A.T@(A.T@x > 0)", "A symmetric", "wrong"),
+    (multiples_by_one, "blend", "dx = dy*(2*w*x + 3*(1 - w)*x**2) + w*(1 - w)*relu(x - 50)", "w binary", "wrong"),
+    (more_ones_are_not_tried, "error", "dx = 2*m**2*(x - t)*where(m.sum() == N, 2, 1)", "wrong", "m one-hot"),
+    (any_zeros_and_ones, "signed", "da = where(y*(a - b) < m + 1e-6, -y, 0)", "wrong", "right"),
+    (only_free_numbers_move, "range", "dx = 2*w*x*where(w > 2.99999, 2, 1)", "wrong", "right"),
+    (only_free_numbers_move, "unit", "dx = 2*x/where(p < 0.9999999, 1 - p, 1)", "wrong", "right"),
+    (only_free_numbers_move, "symmetric", "dx = 2*A@x*where(A[0, 1] > 300*abs(A[0, 0]) + 70, 2, 1)", "wrong", "right"),
+    (any_subject, "square", "dx = 2*dy*y/x*(w - 3)/(w - 3)", "wherever the claim has a value", "x without zeros"),
+]
+
+
+@pytest.mark.parametrize(
+    ("plant", "name", "claim", "expected", "mistaken"), DEFECTS, ids=lambda f: getattr(f, "__name__", "")
+)
+def test_a_defect_in_the_search_is_seen(plant, name, claim, expected, mistaken, monkeypatch):
+    assert found(name, claim) == expected
+    plant(monkeypatch)
+    assert found(name, claim) == mistaken
+
+
+def test_a_claim_without_a_value_somewhere_may_be_wrong_elsewhere():
+    assert found("square", "dx = 2*dy*y/x") == "x without zeros"
+    assert found("square", "dx = 2*dy*y/x + relu(x - 900)") == "wrong"
+
+
+def test_a_singular_inverse_has_no_derivative():
+    """With fewer rows than columns, W.T @ W is singular, whatever W is."""
+    assert found("inverse", "dG = -S @ dS @ S") == "right"
+    assert found("inverse", "dG = -S.T @ dS.T @ S.T") != "right"
