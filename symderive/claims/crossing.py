@@ -186,8 +186,12 @@ class Seeker:
                 beside = () if border.signs == POLE else (1 + HAIR, 1 - HAIR)
                 for factor in (1, *beside):
                     near = moved(found[0], replace(found[1], factor=Fraction(factor)))
-                    if allowed(self.trial.spec, near, move.name) and self.probe.smooth(near):
+                    if not allowed(self.trial.spec, near, move.name):
+                        continue
+                    if self.probe.smooth(near):
                         yield replace(near, note=NOTE)
+                    else:
+                        self.trial.tied.append(replace(near, note=NOTE))
 
     def _solved(self, border: Border, point: Point, move: Move) -> tuple[Point, Move] | None:
         """The point at which a border is 0 as one entry changes; and the move that changes just that entry."""

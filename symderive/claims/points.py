@@ -39,6 +39,12 @@ MOST_CHOICES = 1000
 MOST_WORK = 800
 """Multiplications of one forward that are still cheap; larger sizes are left out."""
 
+MOST_DRAWN = 16
+"""Points that are drawn for one on each kink of the forward."""
+
+CLOSE = 1e-9
+"""To a kink is a point of which floats say that it is on one."""
+
 SHAKEN = 1e-6
 """How far one looks around a tie, relative to the numbers there."""
 
@@ -294,15 +300,25 @@ class Points:
     @cached_property
     def scouts(self) -> list[Point]:
         """More points of other scales, with zeros and round numbers: where a claim may fail that is right elsewhere."""
-        sizes = self.plan[0]
         grid = sample.numbers_of(self.spec)
         draws = [sample.Draw(self.rng, True, scale) for scale in (3.0, 10.0, 0.1, 3.0, 10.0, 1.0)]
         draws += [sample.Draw(self.rng, True, grid=grid) for _ in range(4)]
-        found = [self.complete(sizes, sample.draw_inputs(self.spec, sizes, d), FAR) for d in draws]
-        return [p for p in [*found, *self.zeros()] if self.smooth(p)]
+        found = [self.complete(self.plan[0], sample.draw_inputs(self.spec, self.plan[0], d), FAR) for d in draws]
+        return [p for p in [*found, *self.zeros] if self.smooth(p)]
 
-    def zeros(self) -> Iterator[Point]:
+    @cached_property
+    def kinks(self) -> list[Point]:
+        """Points on kinks of the forward: where inputs are 0, and at numbers that it mentions."""
+        found = sample.at_kinks(self.spec, self.plan[0], self.rng, exact=True, tries=MOST_DRAWN)
+        at_zeros = [p for p in self.zeros if 0 <= self.distance(p) <= CLOSE]
+        return at_zeros + [self.complete(self.plan[0], p) for p in found]
+
+    @cached_property
+    def zeros(self) -> list[Point]:
         """Points at which one input, or one upstream, has zeros."""
+        return list(self._zeros())
+
+    def _zeros(self) -> Iterator[Point]:
         first = self.main[0]
         for tensor in self.spec.inputs:
             values = first.inputs[tensor.name]
@@ -333,7 +349,7 @@ class Points:
 
     def smooth(self, point: Point) -> bool:
         """Whether the forward is finite at a point and has a derivative there."""
-        return self.distance(point) > 1e-9
+        return self.distance(point) > CLOSE
 
     def distance(self, point: Point) -> float:
         """How far a point is from the nearest kink of the forward; negative where that is not finite.

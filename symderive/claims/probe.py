@@ -70,6 +70,10 @@ class Probe:
         """All names that a border depends on."""
         return self._all_behind(border.node)
 
+    def behind_tensor(self, name: str) -> set[str]:
+        """All names that a tensor depends on, its own, too."""
+        return self._all_behind(syntax.Name(name))
+
     def _all_behind(self, node: syntax.Node) -> set[str]:
         if id(node) not in self._behind:
             waiting, known = list(names_in(node)), set[str]()

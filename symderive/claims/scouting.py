@@ -18,6 +18,7 @@ from symderive.claims.points import Point
 from symderive.claims.poles import at_poles
 from symderive.claims.reach import larger, reaching
 from symderive.claims.resizing import resized
+from symderive.claims.ties import at_ties
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def scouted(trial: Trial) -> Outcome | None:
             return outcome
         if outcome.undefined is not None:
             undefined = undefined or outcome
-    return undefined or at_poles(trial)
+    return undefined or at_poles(trial) or at_ties(trial)
 
 
 def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:

@@ -37,6 +37,9 @@ class Trial:
         self.node = node
         self.beside: list[Point] = []
         """Points next to borders of the side, as far as they were looked for."""
+        self.note = ""
+        self.tied: list[Point] = []
+        """Points on borders of the side that are on kinks of the forward, too."""
 
     def mentions(self) -> set[str]:
         """The names in the side, and in the helpers that it uses."""
@@ -87,7 +90,7 @@ class Trial:
             return dependent
         if any(o.open for o in outcomes):
             return "right", None, "where the forward has no derivative, nothing was decided"
-        return "right", None, undecided(self)
+        return "right", None, self.note or undecided(self)
 
     def is_right(self) -> bool:
         """Whether the side is right, without asking why not."""

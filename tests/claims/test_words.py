@@ -85,6 +85,6 @@ def test_a_right_claim_says_where_nothing_was_decided():
     for claim in ("dx = dy * where(x >= 0, 1, 0)", "dx = where(x > 0, dy, 0)"):
         (result,) = judge_text(RECTIFIED, claim)
         assert result.verdict == "right"
-        assert result.detail == "where x is 0 the forward has no derivative, and nothing was decided"
+        assert result.detail == "where x is 0 the forward has a kink, and nothing was decided"
     (plain,) = judge_text(SLOPE, "ds = dy * (1 - y**2)")
     assert plain.detail == ""

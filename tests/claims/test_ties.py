@@ -1,0 +1,84 @@
+"""On a kink of the forward a claim is judged where the forward has a derivative all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from symderive import spec as specs
+from symderive.claims import judge_text
+
+DATA = """
+name: data
+sizes: {N: 3}
+inputs:
+  x: [N]
+  k: {shape: [N], assume: nonnegative}
+  t: [N]
+forward: |
+  y[n] = where(k[n] == 0, x[n]**2, x[n]) + where(t[n] > 0, x[n], 2 * x[n]) + abs(t[n]) * x[n]
+"""
+
+PIECES = """
+name: pieces
+sizes: {{N: 3}}
+inputs:
+  x: [N]
+forward: |
+  z[n] = {}
+"""
+
+SMOOTH = PIECES.format("x[n] * abs(x[n])")
+SOFTPLUS = PIECES.format("max(x[n], 0) + log(1 + exp(-abs(x[n])))")
+KINKED = PIECES.format("abs(x[n])")
+
+
+def judged(text, claim):
+    (result,) = judge_text(specs.loads(text), claim)
+    return result
+
+
+RIGHT = "dx = dy * (where(k == 0, 2 * x, 1) + where(t > 0, 1, 2) + abs(t))"
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (RIGHT, "right"),
+        (RIGHT.replace("t > 0, 1, 2", "t <= 0, 2, 1"), "right"),
+        (RIGHT.replace("t > 0", "t >= 0"), "wrong"),
+        (RIGHT.replace("where(k == 0, 2 * x, 1)", "1"), "wrong"),
+        (RIGHT.replace("2 * x", "x"), "wrong"),
+        (RIGHT.replace("abs(t)", "t**2 / abs(t)"), "conditional"),
+        ("dt = dy * sign(t) * x", "right"),
+        ("dt = dy * where(t > 0, x, -x)", "right"),
+    ],
+)
+def test_a_kink_in_data_is_none_for_the_tensor_of_the_claim(claim, verdict):
+    assert judged(DATA, claim).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "detail"),
+    [
+        ("dx = 2 * dz * abs(x)", "right", ""),
+        ("dx = 2 * dz * x * sign(x)", "right", "a kink, and nothing"),
+        ("dx = 2 * dz * x**2 / abs(x)", "conditional", ""),
+        ("dx = dz * where(x == 0, 5, 2 * abs(x))", "wrong", ""),
+        ("dx = dz * (2 * abs(x) + where(x > 0, 0, where(x < 0, 0, 5)))", "right", "the claim gives"),
+    ],
+)
+def test_pieces_that_meet_smoothly(claim, verdict, detail):
+    result = judged(SMOOTH, claim)
+    assert result.verdict == verdict
+    assert detail in result.detail
+
+
+def test_a_convention_in_one_piece_is_noted():
+    result = judged(SOFTPLUS, "dx = dz * (where(x > 0, 1, 0) - sign(x) * exp(-abs(x)) / (1 + exp(-abs(x))))")
+    assert result.verdict == "right"
+    assert result.detail.startswith("on a kink where the forward has a derivative all the same the claim gives")
+
+
+@pytest.mark.parametrize("claim", ["dx = dz * sign(x)", "dx = dz * x / abs(x)", "dx = dz * where(x == 0, 5, sign(x))"])
+def test_where_there_is_no_derivative_anything_will_do(claim):
+    assert judged(KINKED, claim).verdict == "right"
