@@ -54,7 +54,7 @@ SECONDS = 4
 class Finding:
     """An explanation: its kind, a sentence, and the right side that it leads to, in the claim's own style.
 
-    Of ``several`` mistakes the kind is that of the first one.
+    Of ``several`` mistakes the kind is that of the first one. ``lacked`` is the term, or the factor, that is missing.
     """
 
     kind: str
@@ -62,6 +62,7 @@ class Finding:
     corrected: syntax.Node | None = None
     left: str | None = None
     several: bool = False
+    lacked: syntax.Node | None = None
 
 
 class Desk:

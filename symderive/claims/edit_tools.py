@@ -34,11 +34,12 @@ from symderive.spec.functions import FUNCTIONS, STRUCTURAL
 
 @record
 class Edit:
-    """A changed claim, the kind of mistake that the change mends, and words for it."""
+    """A changed claim, the kind of mistake that the change mends, and words for it; ``gone`` is what it leaves out."""
 
     kind: str
     node: syntax.Node
     words: str
+    gone: syntax.Node | None = None
 
 
 Family = Callable[[Desk, syntax.Node], Iterator[Edit]]
@@ -383,21 +384,3 @@ def _total(node: syntax.Node) -> syntax.Node:
         return node
     body = as_array(node.body)
     return node if body is None else syntax.Method(body, node.op, (), ())
-
-
-def definitions(desk: Desk, node: syntax.Node) -> Iterator[tuple[model.Equation, syntax.Node]]:
-    """The equation of a tensor of the forward, and its right side in the indices of an access, if it can be written."""
-    for equation in desk.spec.equations:
-        if equation.tensor != tensor_of(node):
-            continue
-        if isinstance(node, syntax.Access) and len(node.indices) == len(equation.indices):
-            used = {n.id for i in node.indices for n in i.walk() if isinstance(n, syntax.Name)}
-            if not used & bound_in(equation.right):
-                yield equation, substitute(equation.right, dict(zip(equation.indices, node.indices, strict=True)))
-        elif isinstance(node, syntax.Name) and (whole := as_array(equation.right, equation.indices)) is not None:
-            yield equation, whole
-
-
-def free_in(part: syntax.Node, whole: syntax.Node) -> bool:
-    """Whether a part of an expression uses indices that are bound outside of it."""
-    return bool(names_in(part) & (bound_in(whole) - bound_in(part)))

@@ -11,22 +11,16 @@ from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     BOUNDING,
     Edit,
+    as_array,
     at,
     called,
-    definitions,
     derivative,
     forward_functions,
-    free_in,
     in_scope,
     is_position,
 )
-from symderive.claims.trees import (
-    binders_above,
-    number,
-    places,
-    put,
-    tensor_of,
-)  # fmt: skip
+from symderive.claims.lines import names_in
+from symderive.claims.trees import binders_above, bound_in, number, places, put, substitute, tensor_of
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, NORMALISERS
 
@@ -64,7 +58,7 @@ def underived(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in places(node):
         if is_position(node, place):
             continue
-        for whole in (inner, *(part for _, part in definitions(desk, inner))):
+        for whole in (inner, *(part for _, part in _definitions(desk, inner))):
             if (new := derivative(whole)) is not None:
                 words = f"{desk.text(inner)} should be its derivative, {desk.text(new)}."
                 yield Edit("factor", put(node, place, new), words)
@@ -75,10 +69,10 @@ def unfolded(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in places(node):
         if is_position(node, place):
             continue
-        for equation, whole in definitions(desk, inner):
+        for equation, whole in _definitions(desk, inner):
             right = desk.text(equation.right)
             for _, part in list(places(whole))[1:]:
-                if isinstance(part, syntax.Binary | syntax.Call | syntax.Binder) and not free_in(part, whole):
+                if isinstance(part, syntax.Binary | syntax.Call | syntax.Binder) and not _free_in(part, whole):
                     words = f"{desk.text(inner)} should be {desk.text(part)}: {equation.tensor} is {right}."
                     yield Edit("wrong_operand", put(node, place, part), words)
 
@@ -124,6 +118,24 @@ def _function(node: syntax.Node) -> str:
     if isinstance(node, syntax.Binder):
         return node.op if node.op in NORMALISERS else ""
     return called(node) if isinstance(node, syntax.Call) else ""
+
+
+def _definitions(desk: Desk, node: syntax.Node) -> Iterator[tuple[model.Equation, syntax.Node]]:
+    """The equation of a tensor of the forward, and its right side in the indices of an access, if it can be written."""
+    for equation in desk.spec.equations:
+        if equation.tensor != tensor_of(node):
+            continue
+        if isinstance(node, syntax.Access) and len(node.indices) == len(equation.indices):
+            used = {n.id for i in node.indices for n in i.walk() if isinstance(n, syntax.Name)}
+            if not used & bound_in(equation.right):
+                yield equation, substitute(equation.right, dict(zip(equation.indices, node.indices, strict=True)))
+        elif isinstance(node, syntax.Name) and (whole := as_array(equation.right, equation.indices)) is not None:
+            yield equation, whole
+
+
+def _free_in(part: syntax.Node, whole: syntax.Node) -> bool:
+    """Whether a part of an expression uses indices that are bound outside of it."""
+    return bool(names_in(part) & (bound_in(whole) - bound_in(part)))
 
 
 def _named(desk: Desk, equation: model.Equation, scope: Sequence[str]) -> Iterator[syntax.Node]:

@@ -139,6 +139,20 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if isinstance(above, syntax.Access) and extent(desk, above, place[-1][1]) == 1:
             words = f"{desk.text(above)} has one entry along that axis: its index is 0."
             yield Edit("shape", put(node, place, number(0)), words)
+    yield from _exchanged_inside(desk, node)
+
+
+def _exchanged_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """An index of the left side and one that is summed over in each other's place throughout what is summed."""
+    for place, inner in places(node):
+        if not isinstance(inner, syntax.Binder) or inner.op not in ("sum", "mean"):
+            continue
+        names = {n.id for n in inner.body.walk() if isinstance(n, syntax.Name)}
+        own = [i for i in free_names(desk.line.indices or ()) if i in names]
+        for a, b in itertools.product(own, inner.indices):
+            new = replace(inner, body=rename(inner.body, {a: b, b: a}))
+            words = f"{a} and {b} are exchanged in {desk.text(inner.body)}."
+            yield Edit("wrong_index", put(node, place, new), words)
 
 
 def _trivial(root: syntax.Node, place: Place, other: syntax.Node) -> bool:

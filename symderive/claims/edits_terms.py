@@ -57,7 +57,7 @@ def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             for gone in itertools.combinations(range(len(factors)), count):
                 rest = [f for n, f in enumerate(factors) if n not in gone]
                 words = _superfluous(desk, [factors[n] for n in gone])
-                yield Edit("factor", put(node, place, product_of(rest)), words)
+                yield Edit("factor", put(node, place, product_of(rest)), words, product_of([factors[n] for n in gone]))
         for n, (_, factor) in enumerate(factors):
             if isinstance(factor, syntax.Name) and (blank := _blank(desk, factor.id)) is not None:
                 words = f"The factor {factor.id} is one too many."
@@ -216,7 +216,7 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in places(node):
         if is_sum(inner) and not (place and is_sum(get(node, place[:-1]))) and not is_position(node, place):
             terms = terms_of(inner)
-            for n, (_, term) in enumerate(terms):
+            for n, (sign, term) in enumerate(terms):
                 rest = [t for m, t in enumerate(terms) if m != n]
                 if len(rest) == 1 and rest[0][1] == number(1):
                     continue  # 1 - p is a factor as a whole
@@ -225,7 +225,8 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                     words = f"{desk.text(inner)} should be {desk.text(new)}."
                     yield Edit("factor", put(node, place, new), words)
                     continue
-                yield Edit("extra_term", put(node, place, new), f"There is a term too many: {desk.text(term)}.")
+                words = f"There is a term too many: {desk.text(term)}."
+                yield Edit("extra_term", put(node, place, new), words, sum_of([(sign, term)]))
 
 
 def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

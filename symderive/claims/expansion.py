@@ -69,7 +69,11 @@ def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
         claim = sum_of([(s, times(r.node, t)) for (s, t), r in zip(terms, ratios, strict=True) if r is not None])
         if gives_everywhere(desk, claim, line):
             kind, words, several = _words(desk, terms, ratios)
-            yield Finding(kind, words, _completed(desk, line, terms, ratios), several=several)
+            lacked = [term for term, r in zip(terms, ratios, strict=True) if r is None]
+            yield Finding(
+                kind, words, _completed(desk, line, terms, ratios), several=several,
+                lacked=sum_of(lacked) if kind == "missing_term" and not several else None,
+            )  # fmt: skip
 
 
 def _merged(desk: Desk, line: Line, terms: Terms) -> Terms:

@@ -15,6 +15,7 @@ from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line
 from symderive.claims.trees import factors_of, get, negated, places, product_of, put, sum_of, tensor_of, terms_of
 from symderive.errors import SymderiveError
+from symderive.record import record
 from symderive.spec import syntax
 from symderive.spec.format import to_text
 
@@ -34,7 +35,17 @@ def truth_with_mistake(desk: Desk) -> Finding | None:
     return _first_mistake(desk, _mistakes)
 
 
-Mistakes = Callable[[Desk, syntax.Node], Iterator[tuple[str, syntax.Node, str]]]
+@record
+class Mistake:
+    """A kind of mistake, the formula with it, words for it, and what that lacks of the formula, if it does."""
+
+    kind: str
+    node: syntax.Node
+    words: str
+    lacked: syntax.Node | None = None
+
+
+Mistakes = Callable[[Desk, syntax.Node], Iterator[Mistake]]
 
 
 def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
@@ -43,11 +54,11 @@ def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
     line = line_of(desk, statement)
     if tensor_of(statement.right) or not _gives(desk, statement.right, line, desk.truths):
         return None
-    for kind, node, words in mistakes(desk, statement.right):
+    for mistake in mistakes(desk, statement.right):
         if desk.late:
             return None
-        if _gives(desk, node, line, desk.claimed) and gives_everywhere(desk, node, line):
-            return Finding(kind, words)
+        if _gives(desk, mistake.node, line, desk.claimed) and gives_everywhere(desk, mistake.node, line):
+            return Finding(mistake.kind, mistake.words, lacked=mistake.lacked)
     return None
 
 
@@ -83,7 +94,7 @@ def _gives(desk: Desk, node: syntax.Node, line: Line, wanted: list[Any]) -> bool
     return True
 
 
-def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     yield from _dropped_inside(desk, right)
     yield from _flipped_terms(desk, right)
     yield from _dropped_factors(desk, right)
@@ -101,7 +112,7 @@ def _within(desk: Desk, node: syntax.Node) -> str:
     return f": the {what} has {text}" if len(text) <= MOST_QUOTED else ""
 
 
-def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     for place, terms in chains(right):
         for count in range(1, len(terms)):
             for gone in itertools.combinations(range(len(terms)), count):
@@ -110,7 +121,8 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax
                     continue  # 1 - p is missing as a factor
                 words = ", ".join(_signed(put(right, place, sum_of([terms[n]]))) for n in gone)
                 text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(desk, right)}."
-                yield "missing_term", put(right, place, sum_of(rest)), text
+                lacked = sum_of([terms[n] for n in gone])
+                yield Mistake("missing_term", put(right, place, sum_of(rest)), text, put(right, place, lacked))
 
 
 def _signed(term: syntax.Node) -> str:
@@ -119,7 +131,7 @@ def _signed(term: syntax.Node) -> str:
     return f"- {to_text(negated(term))}" if minus else f"+ {text}"
 
 
-def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     """Terms of arguments, conditions and index positions."""
     for place, inner in places(right):
         above = get(right, place[:-1]) if place else None
@@ -130,13 +142,13 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
             rest = [t for m, t in enumerate(terms) if m != n]
             if is_position(right, place):
                 words = f"The index {to_text(sum_of(rest))} should be {to_text(inner)}."
-                yield "wrong_index", put(right, place, sum_of(rest)), words
+                yield Mistake("wrong_index", put(right, place, sum_of(rest)), words)
             elif counts(desk.spec, inner):
                 words = f"{to_text(sum_of(rest))} should be {to_text(inner)}."
-                yield "factor", put(right, place, sum_of(rest)), words
+                yield Mistake("factor", put(right, place, sum_of(rest)), words)
             elif not _is_one(rest):
                 words = f"A term is missing: {'-' if sign < 0 else '+'} {to_text(term)}{_within(desk, inner)}."
-                yield "missing_term", put(right, place, sum_of(rest)), words
+                yield Mistake("missing_term", put(right, place, sum_of(rest)), words)
 
 
 def _is_one(terms: list[tuple[int, syntax.Node]]) -> bool:
@@ -148,14 +160,15 @@ def _is_chain(node: syntax.Node | None) -> bool:
     return isinstance(node, syntax.Binary) and node.op in ("+", "-")
 
 
-def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     for place, terms in chains(right):
         for n, (_, term) in enumerate(terms):
             changed = [(-s if m == n else s, t) for m, (s, t) in enumerate(terms)]
-            yield "sign", put(right, place, sum_of(changed)), f"The sign of {to_text(term)} is wrong."
+            words = f"The sign of {to_text(term)} is wrong."
+            yield Mistake("sign", put(right, place, sum_of(changed)), words)
 
 
-def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     """A factor that is no sum, or one such as ``1 - p**2``: where more is missing, it is a term as well.
 
     Of a divisor that all terms have in common, the claim may lack it in one.
@@ -176,7 +189,7 @@ def _spread(right: syntax.Node) -> syntax.Node:
 
 def _dropped_factors(
     desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True, ops: str = "*/"
-) -> Iterator[tuple[str, syntax.Node, str]]:
+) -> Iterator[Mistake]:
     upstreams = {f"d{n}" for n in desk.spec.outputs}
     for place, inner in places(right):
         above = get(right, place[:-1]) if place else None
@@ -193,10 +206,11 @@ def _dropped_factors(
             text = f"The {what} {to_text(factor)} is missing{_within(desk, inner)}."
             if op == "/":
                 text = f"The division by {to_text(factor)} is missing{_within(desk, inner)}."
-            yield "missing_upstream" if upstream else "factor", put(right, place, product_of(rest)), text
+            kind = "missing_upstream" if upstream else "factor"
+            yield Mistake(kind, put(right, place, product_of(rest)), text, product_of([(op, factor)]))
 
 
-def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, syntax.Node, str]]:
+def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     tensors = desk.benches[0].tensors
     helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
     for place, inner in places(right):
@@ -205,4 +219,4 @@ def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[tuple[str, synta
             continue
         for other in (n for n in alike(desk, name) if n not in helpers):
             text = f"{other} stands where {name} should be{_within(desk, right)}."
-            yield "wrong_operand", put(right, place, with_tensor(inner, other)), text
+            yield Mistake("wrong_operand", put(right, place, with_tensor(inner, other)), text)

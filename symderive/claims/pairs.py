@@ -17,11 +17,10 @@ from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Edit, Tried, available, composites, deltas
 from symderive.claims.edits import FAMILIES, single_edits
-from symderive.claims.edits_terms import factors_dropped, terms_dropped
 from symderive.claims.expansion import MOST_TERMS, lacking, multiplied_out
 from symderive.claims.factors import factor_words, scaled
 from symderive.claims.fit import SEVERAL, term_by_term
-from symderive.claims.lines import FAULTS, ClaimError
+from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.mistakes import line_of, truth_with_mistake
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.residual import lacking_factor, lacking_term
@@ -52,7 +51,7 @@ def two_changes(desk: Desk) -> Finding | None:
             found = second(desk, first)
         except (ClaimError, *FAULTS):
             continue
-        if found is not None:
+        if found is not None and not _is_idle(desk, first, found):
             return _as_one(desk, first, found) or _both(first, found)
     return None
 
@@ -64,13 +63,29 @@ def _both(first: Tried, found: Finding) -> Finding:
 
 def _as_one(desk: Desk, first: Tried, found: Finding) -> Finding | None:
     """Where one term, or one factor, is too many and one is missing: one stands in the place of the other."""
-    if first.family not in (terms_dropped, factors_dropped) or found.corrected is None:
+    gone, lacked = first.edit.gone, found.lacked
+    if gone is None or found.several:
         return None
-    exchanged = replaced(desk.node, found.corrected)
-    if exchanged is None:
-        return None
-    old, new = map(desk.text, exchanged)
-    return replace(found, kind="wrong_operand", sentence=f"{old} should be {new}.")
+    if lacked is None:
+        exchanged = None if found.corrected is None else replaced(desk.node, found.corrected)
+        if exchanged is None:
+            return None
+        gone, lacked = exchanged
+    elif desk.text(gone).startswith("-"):
+        gone, lacked = negated(gone), negated(lacked)
+    elif all(isinstance(n, syntax.Binary) and n.op == "/" and n.left == number(1) for n in (gone, lacked)):
+        gone, lacked = (n.right for n in (gone, lacked))  # type: ignore[attr-defined]
+    accesses = isinstance(gone, syntax.Access) and isinstance(lacked, syntax.Access) and gone.tensor == lacked.tensor
+    kind = "wrong_index" if accesses else "wrong_operand"
+    return replace(found, kind=kind, sentence=f"{desk.text(gone)} should be {desk.text(lacked)}.")
+
+
+def _is_idle(desk: Desk, first: Tried, found: Finding) -> bool:
+    """Whether a term or a factor that is exchanged is all there is, or what has no value: that explains nothing."""
+    if first.edit.gone is None or found.lacked is None:
+        return False
+    rest = names_in(first.edit.node) & desk.benches[0].tensors.keys()
+    return desk.outcome.error is not None or not rest
 
 
 def replaced(old: syntax.Node, new: syntax.Node) -> tuple[syntax.Node, syntax.Node] | None:

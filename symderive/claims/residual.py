@@ -54,7 +54,7 @@ def _missing(
         sign = 1 if ratio.number > 0 else -1
         if desk.fits(corrected := sum_of([(1, node), (sign, term)])):
             words = f"A term is missing: {'+' if sign > 0 else '-'} {desk.text(term)}."
-            return Finding("missing_term", words, corrected)
+            return Finding("missing_term", words, corrected, lacked=sum_of([(sign, term)]))
     return None
 
 
@@ -78,7 +78,8 @@ def lacking_factor(desk: Desk, node: syntax.Node, several: bool = False) -> Find
         product = product_of([*factors_of(node), *factors_of(candidate)])
         ratio = _quotient(desk, product)
         if ratio is not None and desk.fits(corrected := scaled(ratio, product)):
-            return Finding("factor", f"The {_named(desk, scaled(ratio, candidate))} is missing.", corrected)
+            factor = scaled(ratio, candidate)
+            return Finding("factor", f"The {_named(desk, factor)} is missing.", corrected, lacked=factor)
     return None
 
 
