@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ MARGIN = 1e-2
 SCALES = (1.0, 3.0, 0.3, 10.0, 0.1)
 PLAIN = tuple(Fraction(s * n, d) for d in (4, 8, 16) for n in range(1, 24) for s in (1, -1))
 """Exact entries to draw from: dyadic, so that long sums keep short denominators."""
+
+
+@cache
+def _plain_times(factor: Fraction) -> tuple[Fraction, ...]:
+    return tuple(value * factor for value in PLAIN)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Draw:
         if self.rough:
             whole = self.rng.integers(-6 * self.rough, 6 * self.rough, size=count)
             return [Fraction(int(n), self.rough) * factor for n in whole]
-        among = PLAIN if factor == 1 else [value * factor for value in PLAIN]
+        among = _plain_times(factor)
         return [among[n] for n in self.rng.integers(len(PLAIN), size=count).tolist()]
 
     def _array(self, values: Sequence[Fraction], shape: Sequence[int]) -> np.ndarray:

@@ -18,6 +18,9 @@ from symderive.record import record
 MOST_DIGITS = 4000
 """Numbers that still cancel with so many digits are left undecided."""
 
+_LADDER = (140, 300, 620, 1260, 2540, MOST_DIGITS)
+"""Digits that are computed with, so that entries that need about as many share what is computed."""
+
 
 @record
 class Outcome:
@@ -82,9 +85,10 @@ def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact
     digits = EXACT.digits
     before = _pair(known[digits], at, digits)
     while True:
-        digits = max(2 * digits + 20, _leading_zeros(before) + EXACT.digits)
-        if digits > most:
+        least = max(2 * digits + 20, _leading_zeros(before) + EXACT.digits)
+        if least > most:
             return None
+        digits = next(n for n in _LADDER if n >= least)
         if digits not in known:
             known[digits] = again(with_digits(digits))
         after = _pair(known[digits], at, digits)

@@ -13,8 +13,8 @@ from symderive.check.floats import FLOAT
 from symderive.claims.compare import FINE, finite
 from symderive.claims.crossing import straddling
 from symderive.claims.lines import ClaimError, NotJudged
-from symderive.claims.outcome import Outcome
-from symderive.claims.points import Point
+from symderive.claims.outcome import MOST_DIGITS, Outcome
+from symderive.claims.points import FAR, Point
 from symderive.claims.poles import at_poles
 from symderive.claims.reach import larger, reaching
 from symderive.claims.resizing import resized
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MOST_EXACT = 2000
 """Multiplications of all the forwards, next to borders of the claim, that are compared exactly in any case."""
+
+DIGITS_FAR = 700
+"""Of numbers far out, where all that is left of a claim may be 1e-2000: what takes more is left undecided there."""
 
 LEAST = 20
 """What else there is to compute at a point, in such multiplications."""
@@ -45,7 +48,7 @@ def scouted(trial: Trial) -> Outcome | None:
                 continue
         except ClaimError:
             continue
-        outcome = trial.at(point)
+        outcome = trial.at(point, digits=DIGITS_FAR if point.note == FAR else MOST_DIGITS)
         if outcome.wrong is None and _singular(trial, outcome):
             continue
         if outcome.wrong is not None:
