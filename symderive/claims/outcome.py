@@ -71,6 +71,15 @@ def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides], most: 
     return Outcome(point, sides, wrong, undefined, decided, still_open)
 
 
+def differing(outcome: Outcome, at: tuple[int, ...], again: Callable[[Exact], Sides]) -> bool:
+    """Whether the sides differ at one entry, where they have values at all."""
+    assert outcome.sides is not None
+    claimed, true = outcome.sides.claimed[at], outcome.sides.true[at]
+    if not (finite(claimed) and finite(true)) or equal(claimed, true):
+        return False
+    return _exact(claimed, true) or bool(_differ({EXACT.digits: outcome.sides}, at, again, MOST_DIGITS))
+
+
 def _exact(*numbers: Any) -> bool:
     """Whether numbers are rational, so that they differ where they differ."""
     return all(isinstance(n, int | Fraction) for n in numbers)

@@ -31,6 +31,9 @@ from symderive.spec import syntax
 MOST_FIRST = 12
 """Changes that are tried as the first of two."""
 
+MOST_NEARER = 4
+"""Changes that only bring the claim nearer to the truth, behind which all others are tried."""
+
 CLOSE = 1e-9
 """How near numbers are, relative to the largest of them, that may be the same."""
 
@@ -213,7 +216,7 @@ class Values:
                 )
             )
             yield from ((t, _lacking_factor) for t in self._quotients(candidates))
-        yield from ((t, _other_change) for t in self._met())
+        yield from ((t, _other_change) for t in itertools.chain(self._met(), self._nearer()))
 
     def _along(self, rows: np.ndarray, others: np.ndarray) -> Iterator[Tried]:
         """The changes whose rows are multiples of one of some others."""
@@ -309,6 +312,13 @@ class Values:
             low, high = np.searchsorted(sums, [row @ weights - near, row @ weights + near])
             if high > low and bool((np.abs(others - row) <= CLOSE * self.scale).all(axis=1).any()):
                 yield tried
+
+    def _nearer(self) -> list[Tried]:
+        """The changes after which more entries are right, or the shape is: those with the most right ones first."""
+        right = (np.abs(self.rows - self.true) <= CLOSE * self.scale).sum(axis=1)
+        before = -1 if self.own is None else int((np.abs(self.own - self.true) <= CLOSE * self.scale).sum())
+        order = np.argsort(-right, kind="stable")
+        return [self.tried[n] for n in order if right[n] > before][:MOST_NEARER]
 
     def _reshaped(self, value: np.ndarray) -> np.ndarray | None:
         if value.size != self.true.size or not np.isfinite(value).all() or self._same(value.ravel(), self.true):

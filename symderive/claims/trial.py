@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from symderive.check.exact import EXACT
+from symderive.check.exact import EXACT, Exact
 from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
+from symderive.claims.bench import Sides
 from symderive.claims.compare import finite
-from symderive.claims.counterexample import counterexample
+from symderive.claims.counterexample import counterexample, plainest
 from symderive.claims.lines import ClaimError, Line, NotJudged, names_in
 from symderive.claims.outcome import MOST_DIGITS, Outcome, compared
 from symderive.claims.points import Point
@@ -62,11 +63,17 @@ class Trial:
             sides = bench(point, base).sides(self.line, self.node)
         except ClaimError as error:
             return Outcome(point, None, error=error)
-        return compared(point, sides, lambda other: bench(point, other).sides(self.line, self.node), digits)
+        return compared(point, sides, self.again(point, keep), digits)
+
+    def again(self, point: Point, keep: bool = True) -> Callable[[Exact], Sides]:
+        """The side and the truth at a point in other numbers."""
+        bench = self.court.bench if keep else self.court.new_bench
+        return lambda base: bench(point, base).sides(self.line, self.node)
 
     def counterexample(self, outcome: Outcome) -> Mapping[str, Any]:
-        """The entry at which the claim fails."""
-        return counterexample(self.court.bench(outcome.point), self.line, self.node, outcome)
+        """The entry at which the claim fails, one of ordinary numbers where there is one."""
+        plain = plainest(self, outcome)
+        return counterexample(self.court.bench(plain.point), self.line, self.node, plain)
 
     def formula(self) -> str | None:
         """The derived formula of the gradient that is claimed, in the style of the claim."""

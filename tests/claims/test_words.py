@@ -88,3 +88,37 @@ def test_a_right_claim_says_where_nothing_was_decided():
         assert result.detail == "where x is 0 the forward has a kink, and nothing was decided"
     (plain,) = judge_text(SLOPE, "ds = dy * (1 - y**2)")
     assert plain.detail == ""
+
+
+BUMPS = spec(inputs={"x": ["N"], "c": ["M"]}, forward="y[n, m] = exp(-4 * (x[n] - c[m])**2)")
+
+
+@pytest.mark.parametrize(
+    "claim", ["dc = (4 * (x[:, None] - c) * y * dy).sum(0)", "dx[n] = 8 * sum[m](y[n, m] * dy[n, m])"]
+)
+def test_a_counterexample_is_of_ordinary_numbers(claim):
+    """At the points that are tried first, entries are as small as 1e-60."""
+    (result,) = judge_text(BUMPS, claim)
+    example = result.diagnosis.counterexample
+    assert all(0.01 < abs(example[side]) < 1000 for side in ("claimed", "true"))
+    assert abs(example["claimed"] - example["true"]) > 0.01
+
+
+TWICE = spec(
+    inputs={"X": ["N", "M"], "W": ["M", "M"], "t": {"shape": ["N", "M"], "grad": False}},
+    forward="e[n, j] = sum[k](X[n, k] * W[k, j]) - t[n, j]\nL = mean[n](sum[j](e[n, j]**2))",
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "kind", "first", "second"),
+    [
+        ("dW = -2 * e.T @ X / N", "transpose", "e.T @ X should be", "The sign of the whole is wrong"),
+        ("dX = 2 * e @ W / N + X", "transpose", "W should be W.T", "There is a term too many: X"),
+        ("dW[k, j] = 2 * X[n, k] * t[n, j] / N", "missing_sum", "The sum over n is missing", "t should be e"),
+    ],
+)
+def test_both_of_two_mistakes_are_told(claim, kind, first, second):
+    (result,) = judge_text(TWICE, claim)
+    said = result.diagnosis.sentence
+    assert (result.diagnosis.kind, first in said, second in said) == (kind, True, True), said
