@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symderive.check.arrays_entries import Array, EntryArrays
+from symderive.check.contraction import contracted
+from symderive.check.exact import Exact
 from symderive.check.numbers import Value
 from symderive.check.objects import aligned, einsum_axes, from_list, integer, objects, shape_text
 
@@ -27,7 +29,7 @@ class MatrixArrays(EntryArrays):
         left, right = (a[None, :] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
         if left.shape[-1] != right.shape[-2]:
             raise ValueError(f"the shapes {shape_text(a.shape)} and {shape_text(b.shape)} do not fit")
-        result = self.total(self.each(self.domain.mul, left[..., :, :, None], right[..., None, :, :]), -2)
+        result = self.contract([left[..., :, :, None], right[..., None, :, :]], -2)
         result = result[..., 0] if b.ndim == 1 else result
         return (result[0] if b.ndim == 1 else result[..., 0, :]) if a.ndim == 1 else result
 
@@ -40,11 +42,21 @@ class MatrixArrays(EntryArrays):
                 if extents.setdefault(letter, n) != n:
                     raise ValueError(f"index {letter} has the extents {extents[letter]} and {n}")
         order = output + [x for x in extents if x not in output]
-        product: Array = self.domain.number(1)
-        for letters, a in zip(inputs, arrays, strict=True):
-            product = self.each(self.domain.mul, product, aligned(objects(a), letters, order))
-        product = np.broadcast_to(objects(product), [extents[x] for x in order])
-        bound = tuple(range(len(output), len(order)))
+        factors = [aligned(objects(a), letters, order) for letters, a in zip(inputs, arrays, strict=True)]
+        return self.contract(factors, tuple(range(len(output), len(order))))
+
+    def contract(self, factors: Sequence[Array], axes: int | tuple[int, ...]) -> Array:
+        """The sum over axes of the product of arrays of as many axes that broadcast."""
+        shape = self.fit(*factors)
+        bound = tuple(x % len(shape) for x in ((axes,) if isinstance(axes, int) else axes))
+        if bound and isinstance(self.domain, Exact):
+            found = contracted(self.domain, factors, shape, bound)
+            if found is not None:
+                return found.reshape([n for x, n in enumerate(shape) if x not in bound])
+        product = factors[0]
+        for factor in factors[1:]:
+            product = self.each(self.domain.mul, product, factor)
+        product = np.broadcast_to(objects(product), shape)
         return self.reduction(self.domain.total)(product, bound) if bound else product
 
     def outer(self, a: Array, b: Array) -> Array:

@@ -17,6 +17,7 @@ from symderive.claims.points import Point, Points
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
 from symderive.claims.trial import Trial
 from symderive.claims.unknown import unknown_function
+from symderive.claims.world import World
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.folding import fold
@@ -78,7 +79,7 @@ class Court:
         """The bench at a point, with the helpers that are defined so far. Raises what a helper raises there."""
         key = id(point), base.name
         if key not in self._benches:
-            self._benches[key] = Bench(point.world(self.spec, base)), 0, point
+            self._benches[key] = Bench(_recorded(point.world(self.spec, base))), 0, point
         bench, done, _ = self._benches[key]
         for line in self.helpers[done:]:
             bench.define(line)
@@ -87,7 +88,7 @@ class Court:
 
     def new_bench(self, point: Point, base: Domain = EXACT) -> Bench:
         """A bench that is not kept."""
-        bench = Bench(point.world(self.spec, base))
+        bench = Bench(_recorded(point.world(self.spec, base)))
         for line in self.helpers:
             bench.define(line)
         return bench
@@ -194,6 +195,12 @@ class Court:
         if line.role in ("jacobian", "helper") or line.name not in Trial(self, line, node).mentions():
             return None
         return f"the right side contains {line.name} itself, so the claim says nothing"
+
+
+def _recorded(world: World) -> World:
+    """The world with its forward recorded from the start: where a gradient will be asked for, values are of it, too."""
+    world.record  # noqa: B018
+    return world
 
 
 def _numberless(node: syntax.Node) -> str:
