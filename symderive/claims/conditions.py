@@ -209,8 +209,17 @@ def _all_ones(draw: sample.Draw, inputs: dict[str, np.ndarray], upstreams: dict[
         _ones(name)(draw, inputs, upstreams)
 
 
-def _of_input(tensor: model.Input, own: bool) -> Iterator[Condition]:
-    """What an input may be; it may be the claim's ``own``, by which the gradient is taken."""
+def _is_class(spec: model.Spec, name: str) -> bool:
+    """Whether rows of an input may be meant for classes: it has no gradient, and the forward has it in one place.
+
+    Of two places there are products, and most of those vanish where it is one-hot.
+    """
+    places = (n for e in spec.equations for n in e.right.walk() if isinstance(n, syntax.Access) and n.tensor == name)
+    return name not in spec.wrt and sum(1 for _ in places) == 1
+
+
+def _of_input(tensor: model.Input, own: bool, classes: bool) -> Iterator[Condition]:
+    """What an input may be: it may be the claim's ``own``, by which the gradient is taken, or stand for ``classes``."""
     name, rank = tensor.name, len(tensor.shape)
 
     def of(text: str, kind: str, make: Callable[[sample.Draw, np.ndarray], np.ndarray], weak: bool) -> Condition:
@@ -225,7 +234,7 @@ def _of_input(tensor: model.Input, own: bool) -> Iterator[Condition]:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
         yield of(rows, "rows", drawn("rows"), own)
     yield of(f"{name} binary", "binary", _Binary(), own)
-    if rank >= 1 and not own:
+    if rank >= 1 and not own and classes:
         yield of(f"{name} one-hot", "one_hot", drawn("one_hot"), True)
 
 
@@ -245,7 +254,7 @@ def candidates(trial: Trial) -> Iterator[Condition]:
     own = trial.line.denominators()
     for tensor in trial.spec.inputs:
         if tensor.is_real:
-            yield from _of_input(tensor, tensor.name in own)
+            yield from _of_input(tensor, tensor.name in own, _is_class(trial.spec, tensor.name))
     yield from _sizes(trial)
 
 

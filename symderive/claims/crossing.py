@@ -90,7 +90,7 @@ class Seeker:
         return list(self.known[border])
 
     def _around(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[tuple[Point, bool]]:
-        ends = self.ends(border, values)
+        usual = list(values)
         for sign in (s for s in border.signs if s):
             seen = next((p for p, v in values if has(v, sign)), None)
             found = self.climber.reach(border, sign, values) if seen is None else None
@@ -102,20 +102,24 @@ class Seeker:
                 yield found[0], True
             elif seen is not None and seen.note == FAR:  # there floats do not see a small difference
                 yield seen, True
-        ends = ends or self.ends(border, values)
-        if ends is not None and len(border.signs) > 1 and not _jumps(v for _, v in values):
-            others = sorted((p for p in self.at_hand if p not in ends[:2]), key=lambda p: p.note != SIDE)[:MOST_OTHERS]
-            rest = self._apart_from(border)
-            for point in self.bisected(border, *ends):
-                if self.probe.smooth(point):
-                    yield point, True
-                    lenders = [*others, *alike_ids(self.trial.spec, point)] if rest else ()
-                    yield from ((taken(point, other, rest), False) for other in lenders)
+        if len(border.signs) > 1 and not _jumps(v for _, v in values):
+            for ends in list(self.ends(border, usual)) or self.ends(border, values):
+                yield from self._beside(border, ends)
         if 0 in border.signs and not any((v == 0).any() for _, v in values):
             more = ([(p, v)] for p in self.more if (v := self.climber.at(border, p)) is not None)
             starts = itertools.chain([values], more)
             on = next((some for start in starts if (some := list(self._on(border, start)))), [])
             yield from ((p, True) for p in on)
+
+    def _beside(self, border: Border, ends: Ends) -> Iterator[tuple[Point, bool]]:
+        """Points close to a border, with what it does not depend on of others, too, so that it decides something."""
+        others = sorted((p for p in self.at_hand if p not in ends[:2]), key=lambda p: p.note != SIDE)[:MOST_OTHERS]
+        rest = self._apart_from(border)
+        for point in self.bisected(border, *ends):
+            if self.probe.smooth(point):
+                yield point, True
+                lenders = [*others, *alike_ids(self.trial.spec, point)] if rest else ()
+                yield from ((taken(point, other, rest), False) for other in lenders)
 
     def _elsewhere(self, border: Border, sign: int) -> tuple[Point, np.ndarray] | None:
         for point in self.more:
@@ -133,20 +137,19 @@ class Seeker:
 
     # Close to it
 
-    def ends(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Ends | None:
-        """Two points at which some entry has different signs, with the same zeros and ones where that is all there is.
+    def ends(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[Ends]:
+        """Two points at which some entry has different signs.
 
-        Between others, there is no way without a jump.
+        Where a border depends on class ids, or on zeros and ones, they are the same at both, for there is no way
+        between others, and there are two more pairs: of the first, and of the last, of them throughout.
         """
-        for a, b, at in itertools.islice(two_sides(values), MOST_PAIRS):
-            if not self.held or all((a.inputs[n] == b.inputs[n]).all() for n in self.held):
-                return a, b, at
-            for one, other in ((a, b), (b, a)):
-                same = taken(one, other, self.held)
-                value, before = self.climber.at(border, same), self.climber.at(border, one)
-                if value is not None and before is not None and value[at] * before[at] > 0 and self.probe.smooth(same):
-                    return same, other, at
-        return None
+        own = self.climber.own(border) & self.held
+        alike = (e for e in two_sides(values) if all((e[0].inputs[n] == e[1].inputs[n]).all() for n in own))
+        yield from itertools.islice(alike, 1)
+        ids = [[taken(p, q, own) for q in alike_ids(self.trial.spec, p)] for p, _ in values[:MOST_VARIED] if own]
+        for points in zip(*ids, strict=True):
+            varied = [(p, v) for p in points if (v := self.climber.at(border, p)) is not None]
+            yield from itertools.islice(two_sides(varied), 1)
 
     def bisected(self, border: Border, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
         """Two points close to a border, on either side of it, between two that have different signs at an entry."""
@@ -258,4 +261,5 @@ def two_sides(values: list[tuple[Point, np.ndarray]]) -> Iterator[Ends]:
             yield a, b, tuple(int(i) for i in np.unravel_index(np.argmax(differing), u.shape))
 
 
-MOST_PAIRS = 6
+MOST_VARIED = 12
+"""Points whose class ids, zeros and ones are made alike."""

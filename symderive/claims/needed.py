@@ -47,17 +47,23 @@ def _is_isolated(trial: Trial, name: str, kind: str, point: Point) -> bool:
     """Whether a claim fails at a point as soon as an entry leaves a condition, to either side."""
     values = _values(point, name)
     for number in trial.court.points.rng.permutation(values.size)[:MOST_ENTRIES]:
-        away = _away(kind, values.shape, int(number))
-        if any(promising(trial, _changed(point, name, values + s * STEP * away)) for s in (1, -1)):
-            continue
-        if not any(trial.at(_changed(point, name, values + s * HAIR * away), keep=False).holds for s in (1, -1)):
-            return True
+        mark = _mark(values.shape, int(number))
+        for start in (np.where(mark, n, values) for n in (0, 1)) if kind == "binary" else (values,):
+            if _fails_beside(trial, name, point, start, _away(kind, mark)):
+                return True
     return False
 
 
-def _away(kind: str, shape: tuple[int, ...], number: int) -> np.ndarray:
+def _fails_beside(trial: Trial, name: str, point: Point, values: np.ndarray, away: np.ndarray) -> bool:
+    """Whether a claim fails on both sides of where it holds, seen in floats farther off, and exactly close to it."""
+    if any(promising(trial, _changed(point, name, values + s * STEP * away)) for s in (1, -1)):
+        return False
+    return not any(trial.at(_changed(point, name, values + s * HAIR * away), keep=False).holds for s in (1, -1))
+
+
+def _away(kind: str, mark: np.ndarray) -> np.ndarray:
     """The direction in which an entry leaves a condition, and nothing else changes: a row, say, leaves its sum."""
-    one = objects(_mark(shape, number).astype(int))
+    one = objects(mark.astype(int))
     if kind == "symmetric":
         return objects(one - one.swapaxes(-1, -2))
     return objects(one * 0 + one.sum(-1, keepdims=True)) if kind == "rows" else one

@@ -40,7 +40,7 @@ def at_poles(trial: Trial) -> Outcome | None:
     for border in found:
         seeker = Seeker(probe, (), sided=False)
         values = [(p, v) for p in seeker.at_hand if (v := probe.values(border, p)) is not None]
-        if any((v == 0).any() for _, v in values) or (between := seeker.ends(border, values)) is None:
+        if any((v == 0).any() for _, v in values) or (between := next(seeker.ends(border, values), None)) is None:
             continue
         for point in seeker.bisected(border, *between):
             outcome = _close_to(trial, probe, border, point, between[2])

@@ -126,8 +126,12 @@ def alike_ids(spec: model.Spec, point: Point) -> Iterator[Point]:
     """The point with the first, and the last, of all class ids throughout, and of zeros and ones where there are such."""
     last = {i.name: extent_of(i.index, point.sizes) - 1 for i in spec.inputs if i.index is not None}
     last |= {i.name: 1 for i in spec.inputs if i.boolean or "binary" in i.assume}
-    for ids in (dict.fromkeys(last, 0), last) if last else ():
-        yield replace(point, inputs={n: np.full_like(a, ids[n]) if n in ids else a for n, a in point.inputs.items()})
+    hot = [i.name for i in spec.inputs if "one_hot" in i.assume]
+    for at in (0, -1) if last or hot else ():
+        ids = {n: np.full_like(point.inputs[n], at and largest) for n, largest in last.items()}
+        rows = {n: np.eye(np.shape(point.inputs[n])[-1], dtype=int)[at] for n in hot}
+        alike = {n: objects(np.broadcast_to(row, np.shape(point.inputs[n]))) for n, row in rows.items()}
+        yield replace(point, inputs={**point.inputs, **ids, **alike})
 
 
 def _squares(names: list[str]) -> Iterator[dict[str, int]]:

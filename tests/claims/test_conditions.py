@@ -5,6 +5,8 @@ Each defect that is planted in the search makes it name a false one, or miss a t
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from symderive import spec as specs
@@ -31,7 +33,7 @@ MARGIN = "L = sum[n](relu(m - y[n]*(a[n] - b[n])))"
 CROSS = "p[n] = sigmoid(x[n])\nL = -sum[n](t[n]*log(p[n]) + (1 - t[n])*log(1 - p[n]))"
 SPECS = {
     "mask": spec_of("L = sum[n](m[n]*x[n]**2)", "x: [N], m: [N]"),
-    "error": spec_of("L = sum[n](m[n]*(x[n] - t[n])**2)", "x: [N], t: [N], m: [N]"),
+    "error": spec_of("L = sum[n](m[n]*(x[n] - t[n])**2)", "x: [N], t: [N], m: {shape: [N], grad: false}"),
     "margin": spec_of(MARGIN, "a: [N], b: [N], y: [N]", "m: 0.4"),
     "signed": spec_of(MARGIN, "a: [N], b: [N], y: {shape: [N], assume: binary}", "m: 0.4"),
     "form": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: [N, N]"),
@@ -126,7 +128,7 @@ def more_ones_are_not_tried(patch):
 
 
 def any_zeros_and_ones(patch):
-    patch.setattr(crossing.Seeker, "ends", lambda self, border, values: next(crossing.two_sides(values), None))
+    patch.setattr(crossing.Seeker, "ends", lambda self, border, values: islice(crossing.two_sides(values), 1))
 
 
 def only_free_numbers_move(patch):
