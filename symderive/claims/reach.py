@@ -123,7 +123,7 @@ def _larger(points: Points) -> Iterator[Point]:
 
 
 def alike_ids(spec: model.Spec, point: Point) -> Iterator[Point]:
-    """The point with the first, and the last, of all class ids throughout, and of zeros and ones where there are such."""
+    """The point with the first, and the last, of all class ids throughout, and of its zeros and ones."""
     last = {i.name: extent_of(i.index, point.sizes) - 1 for i in spec.inputs if i.index is not None}
     last |= {i.name: 1 for i in spec.inputs if i.boolean or "binary" in i.assume}
     hot = [i.name for i in spec.inputs if "one_hot" in i.assume]

@@ -152,7 +152,7 @@ class Gradient:
     def __init__(self, trial: Trial, point: Point) -> None:
         self.name = trial.line.tensor
         world = point.world(trial.spec)
-        self.point, self.constants = point, world.constants
+        self.sizes, self.upstreams, self.constants = point.sizes, world.upstreams, world.constants
         self.value = world.values[self.name]
         self.inputs = {**point.inputs, self.name: self.value}
         self.equations = [e for e in trial.spec.equations if e.tensor != self.name]
@@ -161,8 +161,8 @@ class Gradient:
         """The gradient where the tensor is moved by a shift."""
         value = self.value if shift is None else _added(self.value, shift)
         inputs = {**self.inputs, self.name: objects(value)}
-        setting = Setting(self.equations, inputs, {self.name}, self.point.sizes, EXACT, self.constants)
-        return Record(setting).sweep(self.point.upstreams)(self.name)
+        setting = Setting(self.equations, inputs, {self.name}, self.sizes, EXACT, self.constants)
+        return Record(setting).sweep(self.upstreams)(self.name)
 
 
 _added = np.frompyfunc(EXACT.add, 2, 1)
