@@ -34,12 +34,15 @@ from symderive.spec.functions import FUNCTIONS, STRUCTURAL
 
 @record
 class Edit:
-    """A changed claim, the kind of mistake that the change mends, and words for it; ``gone`` is what it leaves out."""
+    """A changed claim, the kind of mistake that the change mends, and words for it.
+
+    Where it leaves out a term or a factor, ``gone`` is the place of the sum or the product, and that.
+    """
 
     kind: str
     node: syntax.Node
     words: str
-    gone: syntax.Node | None = None
+    gone: tuple[Place, syntax.Node] | None = None
 
 
 Family = Callable[[Desk, syntax.Node], Iterator[Edit]]

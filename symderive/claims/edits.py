@@ -5,7 +5,7 @@ from __future__ import annotations
 from symderive.claims.desk import MOST_WORK, SHARE, Desk, Finding
 from symderive.claims.edit_tools import Family, Tried
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
-from symderive.claims.edits_conditions import conditions
+from symderive.claims.edits_conditions import branches, conditions
 from symderive.claims.edits_functions import (
     arguments,
     functions,
@@ -69,8 +69,9 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, transposes, matrix_products, means, rebound, indices, positions, sums_dropped, sums_added, axes_added,
-    terms_dropped, operands, exchanged, complements, comparisons, conditions, hot, shifted, recomputed, functions,
-    signs, factors_dropped, wrapped, powers, underived, brackets, unfolded, upstreams, numbers, totals, factors_added,
-    derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments, accesses,
+    terms_dropped, operands, exchanged, complements, comparisons, branches, conditions, hot, shifted, recomputed,
+    functions, signs, factors_dropped, wrapped, powers, underived, brackets, unfolded, upstreams, numbers, totals,
+    factors_added, derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments,
+    accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

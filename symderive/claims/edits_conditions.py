@@ -30,6 +30,20 @@ def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                     yield _under(desk, node, place, shown, summed)
 
 
+def branches(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A branch that should be 0: what stands there for a class, say, instead of a sum."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Call) and inner.function == "where" and len(inner.arguments) == 3:
+            condition, *parts = inner.arguments
+            for n, part in enumerate(parts):
+                if part != number(0):
+                    rest, gone = ([p if m == k else number(0) for m, p in enumerate(parts)] for k in (1 - n, n))
+                    words = f"In {desk.text(inner)} there should be 0 instead of {desk.text(part)}."
+                    whole = replace(inner, arguments=(condition, *gone))
+                    new = put(node, place, replace(inner, arguments=(condition, *rest)))
+                    yield Edit("extra_term", new, words, (place, whole))
+
+
 def missing_class(desk: Desk) -> Finding | None:
     """A sum over all entries where only those of the class that the left side names should be taken."""
     if desk.line.role != "gradient" or desk.line.indices is None:

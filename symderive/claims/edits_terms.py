@@ -56,8 +56,9 @@ def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for count in (1, 2):
             for gone in itertools.combinations(range(len(factors)), count):
                 rest = [f for n, f in enumerate(factors) if n not in gone]
-                words = _superfluous(desk, [factors[n] for n in gone])
-                yield Edit("factor", put(node, place, product_of(rest)), words, product_of([factors[n] for n in gone]))
+                out = [factors[n] for n in gone]
+                words, new = _superfluous(desk, out), put(node, place, product_of(rest))
+                yield Edit("factor", new, words, (place, product_of(out)))
         for n, (_, factor) in enumerate(factors):
             if isinstance(factor, syntax.Name) and (blank := _blank(desk, factor.id)) is not None:
                 words = f"The factor {factor.id} is one too many."
@@ -226,7 +227,7 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                     yield Edit("factor", put(node, place, new), words)
                     continue
                 words = f"There is a term too many: {desk.text(term)}."
-                yield Edit("extra_term", put(node, place, new), words, sum_of([(sign, term)]))
+                yield Edit("extra_term", put(node, place, new), words, (place, sum_of([(sign, term)])))
 
 
 def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

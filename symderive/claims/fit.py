@@ -31,7 +31,7 @@ def chains(node: syntax.Node) -> Iterator[tuple[Place, list[tuple[int, syntax.No
     for place, inner in places(node):
         if not _is_sum(inner) or (place and _is_sum(get(node, place[:-1])) and place[-1][0] != "arguments"):
             continue
-        if _linear(node, place):
+        if linear(node, place):
             yield place, terms_of(inner)
 
 
@@ -39,7 +39,8 @@ def _is_sum(node: syntax.Node) -> bool:
     return isinstance(node, syntax.Binary) and node.op in ("+", "-")
 
 
-def _linear(node: syntax.Node, place: Place) -> bool:
+def linear(node: syntax.Node, place: Place) -> bool:
+    """Whether an expression is linear in what stands at a place."""
     for depth in range(len(place)):
         above = get(node, place[:depth])
         name, position = place[depth]

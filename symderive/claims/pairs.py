@@ -19,12 +19,12 @@ from symderive.claims.edit_tools import Edit, Tried, available, composites, delt
 from symderive.claims.edits import FAMILIES, single_edits
 from symderive.claims.expansion import MOST_TERMS, lacking, multiplied_out
 from symderive.claims.factors import factor_words, scaled
-from symderive.claims.fit import SEVERAL, term_by_term
+from symderive.claims.fit import SEVERAL, linear, term_by_term
 from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.mistakes import line_of, truth_with_mistake
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.residual import lacking_factor, lacking_term
-from symderive.claims.trees import factors_of, get, negated, number, places, put, terms_of
+from symderive.claims.trees import Place, factors_of, get, negated, number, places, product_of, put, sum_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -66,21 +66,42 @@ def _both(first: Tried, found: Finding) -> Finding:
 
 def _as_one(desk: Desk, first: Tried, found: Finding) -> Finding | None:
     """Where one term, or one factor, is too many and one is missing: one stands in the place of the other."""
-    gone, lacked = first.edit.gone, found.lacked
-    if gone is None or found.several:
+    if first.edit.gone is None or found.several:
         return None
-    if lacked is None:
-        exchanged = None if found.corrected is None else replaced(desk.node, found.corrected)
-        if exchanged is None:
-            return None
-        gone, lacked = exchanged
-    elif desk.text(gone).startswith("-"):
-        gone, lacked = negated(gone), negated(lacked)
-    elif all(isinstance(n, syntax.Binary) and n.op == "/" and n.left == number(1) for n in (gone, lacked)):
-        gone, lacked = (n.right for n in (gone, lacked))  # type: ignore[attr-defined]
-    accesses = isinstance(gone, syntax.Access) and isinstance(lacked, syntax.Access) and gone.tensor == lacked.tensor
+    corrected = found.corrected
+    if found.lacked is not None:
+        exchanged, corrected = _exchanged(desk, first, first.edit.gone, found.lacked)
+    else:
+        exchanged = None if corrected is None else replaced(desk.node, corrected)
+    if exchanged is None:
+        return None
+    old, new = exchanged
+    if desk.text(old).startswith("-"):
+        old, new = negated(old), negated(new)
+    elif all(isinstance(n, syntax.Binary) and n.op == "/" and n.left == number(1) for n in (old, new)):
+        old, new = (n.right for n in (old, new))  # type: ignore[attr-defined]
+    accesses = isinstance(old, syntax.Access) and isinstance(new, syntax.Access) and old.tensor == new.tensor
     kind = "wrong_index" if accesses else "wrong_operand"
-    return replace(found, kind=kind, sentence=f"{desk.text(gone)} should be {desk.text(lacked)}.")
+    return Finding(kind, f"{desk.text(old)} should be {desk.text(new)}.", corrected)
+
+
+def _exchanged(
+    desk: Desk, first: Tried, gone: tuple[Place, syntax.Node], lacked: syntax.Node
+) -> tuple[tuple[syntax.Node, syntax.Node] | None, syntax.Node | None]:
+    """What is too many and what belongs there, with the right claim where it can be written."""
+    place, old = gone
+    rest = get(first.edit.node, place)
+    term = first.edit.kind == "extra_term"
+    if term:
+        sign = -1 if desk.text(lacked).startswith("-") else 1
+        new = sum_of([*terms_of(rest), (sign, lacked if sign > 0 else negated(lacked))])
+    else:
+        new = product_of([*factors_of(rest), *factors_of(lacked)])
+    if desk.fits(corrected := put(desk.node, place, new)):
+        return (old, lacked), corrected
+    if term and linear(desk.node, place):
+        return (put(desk.node, place, old), lacked), None
+    return None, None
 
 
 def _is_idle(desk: Desk, first: Tried, found: Finding) -> bool:
