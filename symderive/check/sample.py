@@ -339,9 +339,8 @@ def _search(  # noqa: PLR0917
         values = redrawn[tensor.name]
         if step % 2 and _is_free(tensor) and 0 < kink.distance < 1:
             size = Fraction(2) ** math.frexp(kink.distance)[1]
-            values = point[tensor.name] + Draw(draw.rng, draw.exact).entries(values.shape) * (
-                size if draw.exact else float(size)
-            )
+            change = Draw(draw.rng, draw.exact).entries(values.shape) * (size if draw.exact else float(size))
+            values = np.asarray(point[tensor.name] + change, dtype=values.dtype)  # a number where there are no axes
         visit(point | {tensor.name: values})
 
 

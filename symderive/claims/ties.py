@@ -89,7 +89,7 @@ def _of_data(trial: Trial, kinks: Sequence[Point]) -> list[Point]:
     own = Probe(trial).behind_tensor(trial.line.tensor)
     others = [n for n in first.inputs if n not in own]
     moved = [replace(first, inputs={**first.inputs, **{n: p.inputs[n] for n in others}}) for p in kinks]
-    return [p for p in moved if trial.court.points.distance(p) >= 0] if others else []
+    return moved if others else []
 
 
 def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
@@ -98,6 +98,8 @@ def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
     for point in points:
         if looked_at >= MOST_TIES or trial.court.points.chooser.work(point.sizes) > MOST_WORK:
             return
+        if trial.court.points.distance(point) < 0:
+            continue  # the forward has no value there
         try:
             if trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE) or trial.at(point).holds:
                 continue

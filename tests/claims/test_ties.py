@@ -82,3 +82,25 @@ def test_a_convention_in_one_piece_is_noted():
 @pytest.mark.parametrize("claim", ["dx = dz * sign(x)", "dx = dz * x / abs(x)", "dx = dz * where(x == 0, 5, sign(x))"])
 def test_where_there_is_no_derivative_anything_will_do(claim):
     assert judged(KINKED, claim).verdict == "right"
+
+
+SCALAR = """
+name: scalar
+sizes: {D: 2}
+inputs:
+  L: [D, D]
+  q: []
+forward: |
+  z[i] = sum[j : j <= i](L[i, j])
+  y = sum[i](log(abs(L[i, i]))) + log(abs(q))
+output: [z, y]
+"""
+
+
+def test_where_the_forward_has_no_value_nothing_is_decided():
+    result = judged(SCALAR, "dL[i, j] = delta(i, j) * dy * sign(L[i, i]) / abs(L[i, i]) + where(j <= i, dz[i], 0)")
+    assert result.verdict == "right"
+
+
+def test_a_kink_in_a_scalar_is_looked_for_on_both_sides():
+    assert judged(SCALAR, "dq = dy / abs(q)").verdict == "wrong"
