@@ -40,11 +40,13 @@ def fraction(parts: Iterable[Expr], order: Mapping[str, int]) -> tuple[list[Expr
 
 def one_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
     """A quotient of numbers with its square roots in one: ``sqrt(2 / pi)``, and ``1 / sqrt(2)`` for ``sqrt(2) / 2``."""
-    roots = [[f.base for f in Mul.make_args(part) if f.is_Pow and f.exp == S.Half] for part in (top, bottom)]
+    roots = [[f for f in Mul.make_args(part) if f.is_Pow and f.exp == S.Half] for part in (top, bottom)]
     if not roots[0]:
         return top, bottom
-    above, below = (Mul(*bases) for bases in roots)
-    top, bottom = top / sympy.sqrt(above), bottom / sympy.sqrt(below)
+    above, below = (Mul(*(f.base for f in own)) for own in roots)
+    top, bottom = (
+        Mul(*(f for f in Mul.make_args(part) if f not in own)) for part, own in zip((top, bottom), roots, strict=True)
+    )
     if (bottom / above).is_Integer:
         return top, Mul(bottom / above, Pow(above * below, S.Half, evaluate=False), evaluate=False)
     return Mul(top, Pow(above / below, S.Half, evaluate=False), evaluate=False), bottom

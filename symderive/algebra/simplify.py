@@ -19,6 +19,8 @@ from symderive.algebra.rules import (
     complement,
     complement_of_sigmoid,
     named_branch,
+    unit_axis,
+    value_times_sign,
 )
 from symderive.algebra.terms import Pass, cost, transform_opened
 from symderive.record import record
@@ -53,6 +55,8 @@ class Trail:
 
 
 _SUMS = Pass(*SUMS)
+_UNITS = Pass(unit_axis)
+_SIGNS = Pass(value_times_sign)
 _COMPLEMENT = Pass(complement)
 _SIGMOID = Pass(complement_of_sigmoid)
 _BRANCHES = Pass(common_factor_of_branches, named_branch)
@@ -116,7 +120,9 @@ def _rewrite(trail: Trail, known: Knowledge) -> None:
     for _ in range(ROUNDS):
         before = trail.expression
         trail.apply("recognise", known.passes["recognise"])
+        trail.apply("unit_axis", _UNITS)
         trail.apply("sum", _SUMS)
+        trail.apply("absolute_value", _SIGNS)
         trail.apply("recognise", known.passes["masked"])
         trail.apply("known_sum", known.passes["known_sum"])
         trail.apply("stable_form", stable_form)

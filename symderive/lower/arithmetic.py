@@ -8,6 +8,7 @@ from functools import reduce
 import sympy
 from sympy import Expr, S
 
+from symderive.algebra import nodes
 from symderive.lower import plan
 from symderive.lower.axes import Labelled
 from symderive.lower.context import Lowering, plain_sizes
@@ -119,7 +120,12 @@ def multiply(factors: Sequence[Expr], ctx: Lowering) -> Labelled:
 
 
 def is_divisor(exponent: Expr) -> bool:
-    """Whether a power of this exponent divides; an inverse square root is a function of its own."""
+    """Whether a power of this exponent divides; an inverse square root is a function of its own.
+
+    A difference of indices or entries, ``a**(t - s)``, has no sign that one could see.
+    """
+    if exponent.is_Add and exponent.has(nodes.Index, nodes.Access):
+        return all(t.could_extract_minus_sign() for t in exponent.args)
     return bool(exponent.could_extract_minus_sign()) and not (exponent.is_Rational and exponent.q == 2)
 
 

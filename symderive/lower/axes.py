@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from sympy import S
+
 from symderive.algebra.nodes import Index
 from symderive.errors import InternalError, UnsupportedError
 from symderive.lower.graph import Graph
-from symderive.lower.plan import Node
+from symderive.lower.plan import Node, Scalar
 from symderive.lower.shapes import Shape
 from symderive.record import record
 
@@ -83,18 +85,19 @@ def align(graph: Graph, value: Labelled, axes: Sequence[Index]) -> Node:
     """An array that broadcasts to ``axes``: permuted, with axes of extent 1 where an inner one is missing."""
     axes = batch_first(axes)
     value = arrange(graph, value, axes)
-    present = [n for n, i in enumerate(axes) if i in value.axes]
-    if not present:
-        return value.node
-    missing = [n - len(axes) for n in range(present[0], len(axes)) if axes[n] not in value.axes]
-    return graph.expand(value.node, missing)
+    in_front = next((n for n, i in enumerate(axes) if i in value.axes), len(axes))
+    missing = [n - len(axes) for n in range(in_front, len(axes)) if axes[n] not in value.axes]
+    return graph.expand(value.node, missing, in_front)
 
 
 def spread(graph: Graph, value: Labelled, axes: Iterable[Index]) -> Labelled:
-    """``value`` in the full shape of ``axes``, missing axes broadcast."""
+    """``value`` in the full shape of ``axes``, missing axes broadcast; those of length 1 are just put in."""
     axes = batch_first(axes)
     if value.axes == axes:
         return value
+    missing = [n - len(axes) for n, i in enumerate(axes) if i not in value.axes]
+    if all(axes[n].extent is S.One for n in missing) and not isinstance(value.node, Scalar):
+        return Labelled(graph.expand(arrange(graph, value, axes).node, missing), axes)
     return Labelled(graph.broadcast(align(graph, value, axes), shape_of(axes)), axes)
 
 

@@ -70,6 +70,12 @@ class Graph:
         """``function`` of operands that broadcast, cast to kinds that it takes."""
         if function in _FOLD and all(isinstance(a, Scalar) for a in args):
             return self.scalar(_FOLD[function](*(a.value for a in args)))  # type: ignore[attr-defined]
+        if function in ("and", "or"):
+            for one, other in (args, args[::-1]):
+                if _holds_all(function, one, other):
+                    return one
+        if function == "where":
+            args = (args[0], _given(*args[:2]), args[2])
         if function in _NEUTRAL:
             place, neutral = _NEUTRAL[function]
             if isinstance(args[1], Scalar) and args[1].value == neutral and args[0].kind != "boolean":
@@ -121,15 +127,57 @@ class Graph:
             return self.permute(node.value, [node.order[a] for a in order])
         return self.intern(plan.Permute(node, tuple(order)))
 
-    def expand(self, node: Node, axes: Sequence[int]) -> Node:
-        """New axes of extent 1; those that a reduction has just taken away are kept instead."""
+    def expand(self, node: Node, axes: Sequence[int], in_front: int = 0) -> Node:
+        """New axes of extent 1; those that a reduction or a slice has just taken away are kept instead.
+
+        ``in_front`` more may stand in front of the first axis, where they change nothing.
+        """
+        if isinstance(node, plan.Slice):
+            node, axes = self._unsliced(node, axes, in_front)
         if not axes or isinstance(node, Scalar):
             return node
         if isinstance(node, plan.Reduce) and not node.keepdim and sorted(node.axes) == sorted(axes):
             if node.value.has_batch and -len(node.value.shape) in node.axes:
                 return self.intern(plan.Expand(node, tuple(axes)))
             return self.intern(plan.Reduce(node.op, node.value, node.axes, True))
+        if isinstance(node, plan.MatMul) and (product := self._of_whole_matrices(node, tuple(axes))) is not None:
+            return product
+        if isinstance(node, plan.Expand):
+            rank = len(node.value.shape) + len(node.axes) + len(axes)
+            places = [a for a in range(-rank, 0) if a not in axes]  # where the axes of ``node`` come to stand
+            return self.expand(node.value, sorted([*axes, *(places[a] for a in node.axes)]))
         return self.intern(plan.Expand(node, tuple(axes)))
+
+    def _of_whole_matrices(self, node: plan.MatMul, axes: tuple[int, ...]) -> Node | None:
+        """``(x[:, 0] @ A)[None, :]`` is ``x.T @ A`` where that axis of x has length 1, and the like on the right."""
+        for vector, axis in ((node.left, -2), (node.right, -1)):
+            if not isinstance(vector, plan.Slice) or len(vector.shape) != 1 or axes != (axis,):
+                continue
+            for along in SWAPPED:
+                matrix = self.expand(vector, (along,))
+                if not isinstance(matrix, plan.Expand):
+                    matrix = matrix if along == axis else self.permute(matrix, SWAPPED)
+                    left, right = (matrix, node.right) if vector is node.left else (node.left, matrix)
+                    return self.intern(plan.MatMul(left, right))
+        return None
+
+    def _unsliced(self, node: plan.Slice, axes: Sequence[int], in_front: int) -> tuple[Node, Sequence[int]]:
+        """``x[:, 0][:, None]`` is x where that axis has length 1: such places are read as the axes that are wanted."""
+        units: list[list[int]] = [[]]
+        for place, item in reversed([*enumerate(node.items)]):
+            if not isinstance(item, plan.At):
+                units.append([])
+            elif node.value.shape[place - len(node.items)] is S.One:
+                units[-1].append(place)
+        wanted: list[list[int]] = [[]]
+        for axis in range(-1, -len(units) - len(axes), -1):
+            wanted[-1].append(axis) if axis in axes else wanted.append([])
+        pairs = [p for own, new in zip(units, wanted, strict=True) for p in zip(own, new, strict=False)]
+        spare = units[-1][len(wanted[-1]) :][:in_front] if not node.has_batch else []
+        items: list[plan.Item] = list(node.items)
+        for place in (*(place for place, _ in pairs), *spare):
+            items[place] = None
+        return self.slice(node.value, items), [a for a in axes if a not in {axis for _, axis in pairs}]
 
     def reshape(self, node: Node, shape: shapes.Shape) -> Node:
         """The entries in another shape."""
@@ -158,6 +206,26 @@ class Graph:
         elif op not in ("argmax", "argmin"):
             node = node if node.kind == "integer" and op == "sum" else self.cast(node, "real")
         return self.intern(plan.Reduce(op, node, tuple(axes))) if axes else node
+
+
+def _joined(function: str, node: Node) -> list[Node]:
+    """The conditions that a node joins by ``function``; of any other, itself."""
+    if not isinstance(node, plan.Map) or node.function != function:
+        return [node]
+    return [c for a in node.args for c in _joined(function, a)]
+
+
+def _holds_all(function: str, node: Node, other: Node) -> bool:
+    """Whether every condition that ``other`` joins is one of those that ``node`` joins."""
+    own = {id(c) for c in _joined(function, node)}
+    return all(id(c) in own for c in _joined(function, other))
+
+
+def _given(condition: Node, branch: Node) -> Node:
+    """``where(c and d, where(c, a, b), e) = where(c and d, a, e)``."""
+    while isinstance(branch, plan.Map) and branch.function == "where" and _holds_all("and", condition, branch.args[0]):
+        branch = branch.args[1]
+    return branch
 
 
 SWAPPED = (-1, -2)

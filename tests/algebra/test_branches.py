@@ -27,6 +27,11 @@ FORMS = [
     ("x[n, k] / (1 + abs(x[n, k]))", "dx[n, k] = dy[n, k] / (abs(x[n, k]) + 1)**2"),
     ("x[n, k] / (2 + x[n, k])", "dx[n, k] = 2 * dy[n, k] / (x[n, k] + 2)**2"),
     ("abs(x[n, k])**3", "dx[n, k] = 3 * dy[n, k] * x[n, k] * abs(x[n, k])"),
+    ("log(abs(x[n, k]))", "dx[n, k] = dy[n, k] / x[n, k]"),
+    ("log(abs(x[n, k]))**2", "dx[n, k] = 2 * dy[n, k] * log(abs(x[n, k])) / x[n, k]"),
+    ("log(1 + abs(x[n, k]))", "dx[n, k] = dy[n, k] * sign(x[n, k]) / (abs(x[n, k]) + 1)"),
+    ("1 / abs(x[n, k])", "dx[n, k] = -y[n, k]**2 * dy[n, k] * sign(x[n, k])"),
+    ("1 / abs(x[n, k])**2", "dx[n, k] = -2 * dy[n, k] / x[n, k]**3"),
     ("0.044715 * x[n, k]**3", "dx[n, k] = 0.134145 * x[n, k]**2 * dy[n, k]"),
 ]
 

@@ -69,6 +69,7 @@ NUMBERS = {
     1 / sympy.sqrt(K): "1 / math.sqrt(K)",
     sympy.sqrt(2) / 2: "1 / math.sqrt(2)",
     sympy.sqrt(2 / sympy.pi): "math.sqrt(2 / math.pi)",
+    sympy.sqrt(2) / (2 * sympy.sqrt(sympy.pi)): "1 / math.sqrt(2 * math.pi)",
     Rational(1, 3): "1 / 3",
     Rational(1, 100000): "1e-5",
     Rational(-3, 8): "-0.375",

@@ -38,6 +38,7 @@ from symderive.algebra.rules.exponentials import (
 from symderive.algebra.rules.quotients import cleared_denominators, complement_of_quotient, value_times_sign
 from symderive.algebra.rules.signs import minus_into_sums
 from symderive.algebra.rules.sums import linearity, normalised_sum
+from symderive.algebra.rules.units import unit_axis
 from symderive.algebra.terms import transform
 
 __all__ = [
@@ -52,6 +53,8 @@ __all__ = [
     "minus_into_sums",
     "named_branch",
     "tidy_function",
+    "unit_axis",
+    "value_times_sign",
 ]
 
 Rule = Callable[[Expr], Expr]
@@ -83,7 +86,6 @@ SUMS: tuple[Rule, ...] = (
     merge_branches,
     negated_comparisons,
     rectified,
-    value_times_sign,
     complement_of_quotient,
     cleared_denominators,
 )

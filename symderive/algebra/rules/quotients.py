@@ -9,7 +9,7 @@ from symderive.algebra.terms import Powers, cost, factors, powers, product, term
 
 
 def value_times_sign(expression: Expr) -> Expr:
-    """``x sign(x) = abs(x)``, ``abs(x) sign(x) = x``."""
+    """``x sign(x) = abs(x)``, ``abs(x) sign(x) = x``, and ``sign(x) / abs(x) = 1 / x``: neither has a value at 0."""
     if not expression.is_Mul:
         return expression
     for sign in [f for f in expression.args if isinstance(f, nodes.Apply) and f.function == "sign"]:
@@ -18,9 +18,13 @@ def value_times_sign(expression: Expr) -> Expr:
         for known, result in ((value, size), (size, value)):
             for factor in expression.args:
                 base, exponent = factor.as_base_exp()
-                if base == known and exponent.is_Integer and exponent > 0:
-                    rest = (f for f in expression.args if f not in (sign, factor))
+                if base != known or not exponent.is_Integer:
+                    continue
+                rest = (f for f in expression.args if f not in (sign, factor))
+                if exponent > 0:
                     return value_times_sign(Mul(*rest, result, known ** (exponent - 1)))
+                if known == size and exponent.is_odd:
+                    return value_times_sign(Mul(*rest, value**exponent))
     return expression
 
 
