@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 from symderive.errors import Location, Span, SpecError, SymderiveError
 from symderive.spec import syntax
+from symderive.spec.libraries import instead
 
 Array = Any
 Arguments = Sequence[Any]
@@ -71,7 +72,7 @@ class Interpreter:
     """Evaluates array form over ``tensors`` and what is defined on the way.
 
     ``batch`` is the number of batch axes, which ``.sum(...)`` sums. ``index_form`` computes the scalar that a subtree
-    in index form stands for.
+    in index form stands for; ``hint`` says what may be meant by a name that means nothing.
     """
 
     backend: Backend
@@ -80,6 +81,7 @@ class Interpreter:
     constants: Mapping[str, Fraction] = field(default_factory=dict)
     batch: int = 0
     index_form: Callable[[syntax.Node], Any] | None = None
+    hint: Callable[[str], str] | None = None
 
     def run(self, statements: Sequence[syntax.Statement]) -> dict[str, Array]:
         """Execute definitions in order; gives what they define."""
@@ -129,7 +131,8 @@ class Interpreter:
         if node.id in ("pi", "inf"):
             return getattr(self.backend, node.id)
         names = [*self.tensors, *self.constants, *self.sizes]
-        self.fail(f"there is nothing called {node.id}", node.span, _suggestion(node.id, names))
+        hint = self.hint(node.id) if self.hint else _suggestion(node.id, names)
+        self.fail(f"there is nothing called {node.id}", node.span, hint)
 
     def unary(self, node: syntax.Unary) -> Any:
         """``-a`` or ``+a``."""
@@ -184,16 +187,17 @@ class Interpreter:
         self.prefixed(node.value, node.name)
         value = self.evaluate(node.value)
         if node.name not in set(self.backend.known("attribute")):
-            self.unknown("attribute", node.name, node.span)
+            self.unknown("attribute", node.name, node.span, (node.value,))
         return self.backend.attribute(value, node.name)
 
     def method(self, node: syntax.Method) -> Any:
         """``x.sum(0)``, or ``F.linear(x, W, b)``."""
         library = isinstance(node.value, syntax.Name) and node.value.id == "F" and "F" not in self.tensors
+        operands = node.arguments if library else (node.value, *node.arguments)
         if not library:
-            self.prefixed(node.value, node.name)
+            self.prefixed(node.value, node.name, node.arguments)
         kind = "library" if library else "method"
-        function = self.lookup(kind, node.name, node.span)
+        function = self.lookup(kind, node.name, node.span, operands)
         own = () if library else (self.evaluate(node.value),)
         return function(*own, *self.arguments(node.arguments), **self.keywords(node.keywords))
 
@@ -201,7 +205,7 @@ class Interpreter:
         """A function of the language; ``pad`` is index form."""
         if node.function == "pad" and self.index_form is not None:
             return self.index_form(node)
-        function = self.lookup("function", node.function, node.span)
+        function = self.lookup("function", node.function, node.span, node.arguments)
         return function(*self.arguments(node.arguments), **self.keywords(node.keywords))
 
     def arguments(self, nodes: Sequence[syntax.Node]) -> list[Any]:
@@ -212,35 +216,35 @@ class Interpreter:
         """Keyword arguments."""
         return {name: self.evaluate(value) for name, value in pairs}
 
-    def lookup(self, kind: str, name: str, span: Span) -> Callable[..., Any]:
+    def lookup(self, kind: str, name: str, span: Span, operands: Sequence[syntax.Node] = ()) -> Callable[..., Any]:
         """A name on a list of the backend."""
         if name not in set(self.backend.known(kind)):
-            self.unknown(kind, name, span)
+            self.unknown(kind, name, span, operands)
         found: Callable[..., Any] = getattr(self.backend, kind)(name)
         return found
 
-    def unknown(self, kind: str, name: str, span: Span) -> NoReturn:
+    def unknown(self, kind: str, name: str, span: Span, operands: Sequence[syntax.Node] = ()) -> NoReturn:
         """Raise that a name is not on the list, with how it is written, or the nearest one that is."""
         shown = {"library": f"F.{name}", "method": f".{name}()", "attribute": f".{name}"}.get(kind, f"{name}()")
-        hint = self.written(name) or _suggestion(name, self.backend.known(kind))
+        hint = self.written(name, operands) or _suggestion(name, self.backend.known(kind))
         self.fail(f"{shown} is not allowed here", span, hint)
 
-    def prefixed(self, node: syntax.Node, name: str) -> None:
+    def prefixed(self, node: syntax.Node, name: str, operands: Sequence[syntax.Node] = ()) -> None:
         """Raise where ``name`` is asked of a library, ``torch.linalg`` say: array form has none but ``F``."""
         prefix: list[str] = []
         while isinstance(node, syntax.Attribute):
             prefix.insert(0, node.name)
             node = node.value
         if isinstance(node, syntax.Name) and node.id in PREFIXES and node.id not in self.tensors:
-            hint = self.written(name) or "no library is named in array form, except for F, torch.nn.functional"
+            hint = self.written(name, operands) or _NO_LIBRARY
             self.fail(f"{'.'.join((node.id, *prefix, name))} is not array form", node.span, hint)
 
-    def written(self, name: str) -> str | None:
+    def written(self, name: str, operands: Sequence[syntax.Node] = ()) -> str | None:
         """How array form has what another library calls by this name; None where it has nothing of that name."""
         if name in ("pi", "inf"):
             return f"write {name}"
         kinds = (kind for kind in _WRITTEN if name in set(self.backend.known(kind)))
-        return next((f"write {_WRITTEN[kind].format(name)}" for kind in kinds), None)
+        return next((f"write {_WRITTEN[kind].format(name)}" for kind in kinds), None) or instead(name, operands)
 
     def binder(self, node: syntax.Binder) -> Any:
         """A reduction in index form that is a scalar."""
@@ -251,6 +255,8 @@ class Interpreter:
 
 PREFIXES = frozenset({"torch", "nn", "linalg", "np", "numpy", "jnp", "jax", "math", "scipy", "sp", "tf"})
 """How code names its libraries. Array form names none, as it reads the same with each."""
+
+_NO_LIBRARY = "no library is named in array form, except for F, torch.nn.functional"
 
 _WRITTEN = {"function": "{}(...)", "library": "F.{}(...)", "method": "x.{}(...)", "attribute": "x.{}"}
 """How each kind of name is written."""

@@ -21,6 +21,7 @@ from symderive.check.objects import from_list, objects, shape_text
 from symderive.check.oracle import Evaluator, batch_extents, extent_of
 from symderive.claims.compare import COARSE, close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
+from symderive.claims.names import gradient_meant, upstream_meant
 from symderive.claims.ranges import Ranges
 from symderive.claims.records import FAULTS
 from symderive.claims.tape import Tape
@@ -55,7 +56,8 @@ class Bench:
         self.evaluator.arrays_by(self.array)
         plain = {n: v for n, v in world.sizes.items() if isinstance(v, int)}
         arrays = backend(world.base, keep=not isinstance(world.base, Tape))
-        self.interpreter = Interpreter(arrays, self.tensors, plain, world.constants, world.batch, self.scalar)
+        numbers = plain, world.constants, world.batch
+        self.interpreter = Interpreter(arrays, self.tensors, *numbers, self.scalar, self.hint)
         self.letters = _letters(world)
         self.math = None if isinstance(world.base, Tape) else GridMath(numbers_over(world.base))
         self.scalars: dict[str, Fraction | int] = {**world.constants, **plain}
@@ -286,10 +288,19 @@ class Bench:
         return array
 
     def suggestion(self, name: str) -> str:
-        """``; did you mean ...?``, or nothing."""
+        """``; did you mean ...?``, or what else is to be said of a name that means nothing, or nothing."""
+        hint = self.hint(name)
+        return f"; {hint}" if hint else ""
+
+    def hint(self, name: str) -> str:
+        """What may be meant by a name that means nothing: a gradient, the upstream, or what looks alike."""
+        spec = self.world.spec
+        meant = gradient_meant(spec, name)
+        if meant is None and (upstream := upstream_meant(spec, name)):
+            return upstream
         known = [*self.tensors, *self.world.sizes, *self.world.constants]
-        close = nearest(name, [n for n in known if not n.startswith((JACOBIAN, "~"))])
-        return f"; did you mean {close}?" if close else ""
+        close = meant or nearest(name, [n for n in known if not n.startswith((JACOBIAN, "~"))])
+        return f"did you mean {close}?" if close else ""
 
 
 def _whole_axes(indices: Sequence[syntax.Node], extents: Sequence[int], name: str, ranges: Mapping[str, int]) -> None:

@@ -44,7 +44,8 @@ class Court:
         self.seed = seed
         self.lines = read_lines(spec, statements, source)
         self.points = Points(spec, seed)
-        self.derived = self.derived_elsewhere = Derived(spec, derivation)
+        helpers = {x.name for x in self.lines if isinstance(x, Line) and x.role == "helper"}
+        self.derived = self.derived_elsewhere = Derived(spec, derivation, helpers)
         self.helpers: list[Line] = []
         self.broken: dict[str, int] = {}
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
@@ -152,6 +153,7 @@ class Court:
                 needed |= line.mentions()
         for line in lines:
             if line.name in needed and line.name not in {x.name for x in own}:
+                self.derived.reserved.add(line.name)
                 try:
                     self.bench(self.points.main[0]).define(line)
                 except (ClaimError, NotJudged, *FAULTS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 class Derived:
     """The formulas of a spec's gradients, derived when they are first asked for; none where that fails."""
 
-    def __init__(self, spec: model.Spec, derivation: Any = None) -> None:
+    def __init__(self, spec: model.Spec, derivation: Any = None, reserved: Iterable[str] = ()) -> None:
+        """``reserved`` are names that mean something else where the formulas are to stand."""
         self.spec = spec
+        self.reserved = {*reserved}
         self._given = getattr(derivation, "core", derivation)
         self._jacobians: dict[str, syntax.Statement | None] = {}
         self._intermediate: dict[str, Derived] = {}
@@ -88,7 +90,8 @@ class Derived:
 
         try:
             tensors = [e.tensor for e in self.display.equations if e.tensor in self.nameable]
-            return array_forms(lower(self.display), tensors)
+            taken = (*self.display.reserved, *self.reserved)
+            return array_forms(lower(replace(self.display, reserved=taken)), tensors)
         except Exception:  # as above
             return {}
 
@@ -102,7 +105,7 @@ class Derived:
             equations = tuple(e for e in self.spec.equations if e is not own)
             given = model.Input(tensor, self.spec.shapes[tensor])
             spec = replace(self.spec, inputs=(*self.spec.inputs, given), equations=equations, wrt=(tensor,), calls=())
-            self._intermediate[name] = Derived(spec)
+            self._intermediate[name] = Derived(spec, reserved=self.reserved)
         return self._intermediate[name]
 
     def stated(self, line: Line) -> syntax.Statement | None:

@@ -6,11 +6,13 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from symderive.claims.names import gradient_meant, left_side_meant
 from symderive.claims.world import gradient_names, is_jacobian
 from symderive.errors import Span, SymderiveError
 from symderive.record import record
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
+from symderive.wording import listed
 
 Role = Literal["gradient", "tensor", "jacobian", "helper"]
 
@@ -90,6 +92,8 @@ def _read(spec: model.Spec, statement: syntax.Statement, text: str) -> Line | Cl
     left = statement.left
     if is_jacobian(left):
         return _jacobian(statement, text)
+    if meant := left_side_meant(spec, left, statement.sides):
+        return ClaimError("form", meant, left.span)
     if isinstance(left, syntax.Access):
         name, indices = left.tensor, left.indices
     elif isinstance(left, syntax.Name):
@@ -131,8 +135,9 @@ def _not_definable(spec: model.Spec, name: str) -> str | None:
 
 def unused_helper(spec: model.Spec, line: Line) -> str:
     """What to say of a helper that no later line uses, with the gradient that may have been meant."""
-    meant = nearest(line.name, [n for n in gradient_names(spec) if not n.endswith("_total")])
-    hint = f"; did you mean {meant}?" if meant else ""
+    near = nearest(line.name, [n for n in gradient_names(spec) if not n.endswith("_total")])
+    meant = gradient_meant(spec, line.name) or near
+    hint = f"; did you mean {meant}?" if meant else f"; the gradients are {listed(f'd{n}' for n in spec.wrt)}"
     return f"{line.name} is no gradient and no tensor of the forward, and no later line uses it{hint}"
 
 

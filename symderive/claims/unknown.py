@@ -12,6 +12,7 @@ from symderive.claims.lines import nearest
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
 from symderive.spec.functions import BINDERS, FUNCTIONS, STRUCTURAL
+from symderive.spec.libraries import instead
 
 if TYPE_CHECKING:
     from symderive.claims.bench import Bench
@@ -41,6 +42,8 @@ def _said(spec: model.Spec, call: syntax.Call, known: set[str], tensors: set[str
         formula = _derivative(spec, of)
         written = f"that of {of}(x) is {formula}" if formula else f"that of {of} must be written out"
         return f"there is no function {name}: a claim has no names for derivatives, and {written}"
+    if hint := instead(name, call.arguments):
+        return f"there is no function {name}: {hint}"
     close = nearest(name, known)
     meant = f"; did you mean {close}?" if close else ""
     other = f"write it out, or give its value a name in a line above, {name} = ..., and write {name} without brackets"

@@ -45,6 +45,10 @@ _MENDS = {
     "–": "write the minus sign as -",
     "·": "write a product as *",
     "×": "write a product as *",
+    "⊙": "write a product entry by entry as *",
+    "∘": "write a product entry by entry as *",
+    "ᵀ": "write W.T for a transpose",
+    "⊤": "write W.T for a transpose",
     "÷": "write a quotient as /",
     "≤": "write <=",
     "≥": "write >=",
@@ -58,6 +62,7 @@ _MENDS = {
     "π": "write pi",
     "…": "write three full stops, ...",
     "∂": "write d<name> for a gradient, as in dW",
+    "∇": "write d<name> for a gradient, as in dW",
 }
 _BAD_OPERATORS = {
     ":=": "write =",

@@ -122,3 +122,55 @@ def test_both_of_two_mistakes_are_told(claim, kind, first, second):
     (result,) = judge_text(TWICE, claim)
     said = result.diagnosis.sentence
     assert (result.diagnosis.kind, first in said, second in said) == (kind, True, True), said
+
+
+LINEAR = spec(inputs={"x": ["N", "M"], "W": ["M", "M"]}, forward="y[n, j] = sum[k](x[n, k] * W[k, j])")
+SPLIT = spec(inputs={"x": ["N"]}, forward="a[n] = 2 * x[n]\nb[n] = x[n]**2", output=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("op", "claim", "words"),
+    [
+        (LINEAR, "dx = dout @ W.T", "the upstream gradient is called dy"),
+        (LINEAR, "dx = grad_output @ W.T", "the upstream gradient is called dy"),
+        (LINEAR, "dx[n, k] = sum[j](delta_out[n, j] * W[k, j])", "There is nothing called delta_out."),
+        (LINEAR, "dx[n, k] = sum[j](dout[n, j] * W[k, j])", "the upstream gradient is called dy"),
+        (SPLIT, "dx = 2 * dout", "the upstream gradients are called da and db"),
+        (LINEAR, "dx = grad_y @ W.T", "did you mean dy?"),
+        (LINEAR, "dx = dL_dy @ W.T", "did you mean dy?"),
+        (LINEAR, "dx = dY @ W.T", "did you mean dy?"),
+        (LINEAR, "dx = y.grad @ W.T", "the gradient with respect to y is called dy"),
+        (LINEAR, "grad_W = x.T @ dy", "did you mean dW?"),
+        (LINEAR, "W_grad = x.T @ dy", "did you mean dW?"),
+        (LINEAR, "dLdW = x.T @ dy", "did you mean dW?"),
+        (LINEAR, "dL / dW = x.T @ dy", "The left side of a claim is d<name>: write dW = ..."),
+        (LINEAR, "dL / dW[k, j] = sum[n](x[n, k] * dy[n, j])", "write dW[k, j] = ..."),
+        (LINEAR, "W.grad = x.T @ dy", "The left side of a claim is d<name>: write dW = ..."),
+        (LINEAR, "dL / V = x.T @ dy", "The left side of a claim is d<name>, d<name>[indices] or D(...)."),
+        (LINEAR, "grad_weight = x.T @ dy", "the gradients are dW and dx"),
+        (LINEAR, "dy[y <= 0] = 0", "A line defines a whole tensor: write where(y <= 0, 0, dy) for it."),
+        (LINEAR, "∇W = x.T @ dy", "write d<name> for a gradient"),
+        (LINEAR, "dx = np.maximum(0, dy) @ W.T", "np.maximum is not array form; write max(0, dy)."),
+        (LINEAR, "dx = dy.mm(W.T)", ".mm() is not allowed here; write dy @ W.T."),
+        (LINEAR, "dx = np.multiply(dy, y + 1)", "write dy * (y + 1)."),
+        (LINEAR, "dx = multiply(dy, y)", "There is no function multiply: write dy * y."),
+        (LINEAR, "dx = dy * (y > 0).float()", "leave it out: numbers have no types here, and a comparison counts"),
+        (LINEAR, "dx = (y > 0).astype(float) * dy", ".astype() is not allowed here; leave it out"),
+        (LINEAR, "dx = dy.masked_fill(y <= 0, 0)", "write where(y <= 0, 0, dy)."),
+        (LINEAR, "dx = torch.addmm(x, dy)", "write a + b @ c."),
+    ],
+)
+def test_what_people_paste_is_told_how_to_write_it(op, claim, words):
+    (result,) = judge_text(op, claim)
+    assert (result.verdict, words in result.diagnosis.sentence) == ("invalid", True), result.diagnosis.sentence
+
+
+def test_a_correction_has_no_helper_of_a_name_that_the_claims_define():
+    op = spec(inputs={"x": ["N"]}, forward="y[n] = sin(x[n]**2) * exp(x[n]**2)")
+
+    def helpers(claims):
+        return [line.partition(" = ")[0] for line in judge_text(op, claims)[0].diagnosis.correction.split("\n")[:-1]]
+
+    (name,) = helpers("dx = never(x)")
+    (other,) = helpers(f"{name} = 2 * y\ndx = never({name})")
+    assert other != name
