@@ -153,7 +153,7 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     if not told or not varied or (condition.kind == "binary" and len(values) < 2):
         return False
     needed = is_needed(trial, condition.assumed, points)
-    if not needed and _rarely_wrong(trial):  # what is needed is seen where the claim failed
+    if not needed and rarely_wrong(trial):  # what is needed is seen where the claim failed
         return False
     other = assuming(trial, condition.assumed)
     return is_right(other) and (needed or is_needed(trial, condition.assumed, [*points, *other.beside[:MOST_BESIDE]]))
@@ -263,7 +263,7 @@ def _sizes(trial: Trial) -> Iterator[Condition]:
 
     None for a claim that fails at rare points only.
     """
-    if _rarely_wrong(trial):
+    if rarely_wrong(trial):
         return
     chooser = trial.court.points.chooser
     for name in chooser.names:
@@ -271,28 +271,28 @@ def _sizes(trial: Trial) -> Iterator[Condition]:
         if isinstance(value, int) and value > 1:
             sizes = {**trial.court.points.plan[0], name: value}
             if chooser.valid(sizes) and chooser.work(sizes) <= MOST_WORK:  # type: ignore[arg-type]
-                yield _at(name, value)
+                yield at_value(name, value)
     for a, b in itertools.combinations(chooser.names, 2):
         if trial.spec.sizes.get(a) == trial.spec.sizes.get(b):
-            yield _alike(a, b)
+            yield alike(a, b)
 
 
-def _rarely_wrong(trial: Trial) -> bool:
+def rarely_wrong(trial: Trial) -> bool:
     return all(trial.at(p).holds for p in trial.court.points.pair)
 
 
 def find_condition(trial: Trial, failed: Point) -> Condition | None:
     """The first condition under which a claim is right that is wrong at a point."""
-    if _is_multiple(trial):
+    if is_multiple(trial):
         return None
     found = list(candidates(trial))
     groups = {(c.kind, bool(c.assumed.equal)) for c in found}
-    refuted = {g for g in groups if _refuted(trial, [c for c in found if (c.kind, bool(c.assumed.equal)) == g])}
+    refuted = {g for g in groups if refuted(trial, [c for c in found if (c.kind, bool(c.assumed.equal)) == g])}
     rest = (c for c in found if (c.kind, bool(c.assumed.equal)) not in refuted)
     return next((c for c in rest if holds(trial, c, failed)), None)
 
 
-def _refuted(trial: Trial, conditions: list[Condition]) -> bool:
+def refuted(trial: Trial, conditions: list[Condition]) -> bool:
     """Whether a claim fails where several conditions hold together, so that none of them makes it right."""
     if len(conditions) < 2:
         return False
@@ -329,7 +329,7 @@ def _together(trial: Trial, texts: str, conditions: list[Condition], sizes: Mapp
     return trial.court.remembered[key]
 
 
-def _is_multiple(trial: Trial) -> bool:
+def is_multiple(trial: Trial) -> bool:
     """Whether a claim is the truth times one number at all points, of whatever sizes: no condition makes it right.
 
     Where that is 1, it fails at rare points only, which a condition may exclude.
@@ -357,28 +357,11 @@ def find_size(trial: Trial) -> Condition | None:
     return next((c for c in valued if holds(trial, c)), None)
 
 
-def where_only(trial: Trial, failed: Point) -> str:
-    """The sizes at which alone a claim is right that is wrong at a point: at 1, at 2, or where two are equal."""
-    names = () if _is_multiple(trial) or _rarely_wrong(trial) else trial.court.points.chooser.names
-    pairs = list(itertools.combinations(names, 2))
-    families = (
-        [_at(n, 1) for n in names],
-        [_alike(a, b) for a, b in pairs],
-        [replace(_at(a, 1), text=f"{a} = {b} = 1", assumed=Assumed(sizes=((a, 1), (b, 1)))) for a, b in pairs],
-        [_at(n, 2) for n in names],
-    )
-    for family in families:
-        held = [] if _refuted(trial, family) else [c.text for c in family if holds(trial, c, failed)]
-        if held:
-            return " or ".join(held)
-    return ""
-
-
-def _at(name: str, value: int) -> Condition:
+def at_value(name: str, value: int) -> Condition:
     """That a size has a value."""
     return Condition(f"{name} = {value}", "size", name, Assumed(sizes=((name, value),)))
 
 
-def _alike(a: str, b: str) -> Condition:
+def alike(a: str, b: str) -> Condition:
     """That two sizes are equal."""
     return Condition(f"{a} = {b}", "size", a, Assumed(equal=(a, b)))

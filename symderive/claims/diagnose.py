@@ -19,10 +19,10 @@ from symderive.claims import (
     residual,
     values,
 )
-from symderive.claims.conditions import where_only
 from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.inline import inlined
 from symderive.claims.lines import FAULTS, ClaimError, names_in
+from symderive.claims.only_sizes import where_only
 from symderive.claims.result import Diagnosis, sentence
 from symderive.spec.format import to_text
 

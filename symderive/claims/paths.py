@@ -22,7 +22,6 @@ from symderive.spec import model, syntax
 MOST_PATHS = 400
 
 
-
 class Paths:
     """The forward with every occurrence of a tensor labelled, so that the flow through it can be cut."""
 
