@@ -287,8 +287,8 @@ def find_condition(trial: Trial, failed: Point) -> Condition | None:
         return None
     found = list(candidates(trial))
     groups = {(c.kind, bool(c.assumed.equal)) for c in found}
-    refuted = {g for g in groups if refuted(trial, [c for c in found if (c.kind, bool(c.assumed.equal)) == g])}
-    rest = (c for c in found if (c.kind, bool(c.assumed.equal)) not in refuted)
+    hopeless = {g for g in groups if refuted(trial, [c for c in found if (c.kind, bool(c.assumed.equal)) == g])}
+    rest = (c for c in found if (c.kind, bool(c.assumed.equal)) not in hopeless)
     return next((c for c in rest if holds(trial, c, failed)), None)
 
 

@@ -55,9 +55,9 @@ def test_a_change_that_says_the_same_is_not_judged(monkeypatch):
 
 def test_no_condition_is_looked_for_under_which_three_times_the_truth_is_right(monkeypatch):
     tried = []
-    alone, together = conditions.holds, conditions._refuted
+    alone, together = conditions.holds, conditions.refuted
     monkeypatch.setattr(conditions, "holds", lambda *a: tried.append(a[1].text) or alone(*a))
-    monkeypatch.setattr(conditions, "_refuted", lambda *a: tried.extend(c.text for c in a[1]) or together(*a))
+    monkeypatch.setattr(conditions, "refuted", lambda *a: tried.extend(c.text for c in a[1]) or together(*a))
     assert diagnosis("dx = 3 * ds @ W")[:2] == ("wrong", "factor")
     assert not tried
     assert diagnosis("dx = 3 * x + ds @ W")[0] == "wrong"
