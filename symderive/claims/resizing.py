@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from symderive.claims.points import Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import TRIES, alike_ids, few_derivatives, fits
 from symderive.claims.world import Sizes
-from symderive.spec import syntax
+from symderive.spec import model, syntax
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
@@ -55,8 +56,14 @@ def resized(trial: Trial) -> tuple[list[Point], str]:
                 missed = f"where {to_text(border.node)} changes its sign, the sizes are too large to be computed with"
             elif sizes is not None and len(found) < MOST_RESIZED:
                 found.setdefault(tuple(sizes.items()), points.point(sizes, TRIES))
-    alike = (q for p in found.values() for q in (p, *alike_ids(trial.spec, p)))
+    alike = (q for p in found.values() for q in (p, _opposite(trial.spec, p), *alike_ids(trial.spec, p)))
     return [p for p in alike if points.smooth(p)], missed
+
+
+def _opposite(spec: model.Spec, point: Point) -> Point:
+    """The point with all numbers that may have either sign of the other: what one ``relu`` hides, it shows."""
+    free = {i.name for i in spec.inputs if i.is_real and not i.range and set(i.assume) <= {"nonzero", "symmetric"}}
+    return replace(point, inputs={n: -a if n in free else a for n, a in point.inputs.items()})
 
 
 def _missing(border: Border, seen: Sequence[np.ndarray]) -> Iterator[tuple[Fraction, int]]:
