@@ -278,6 +278,7 @@ def _sizes(trial: Trial) -> Iterator[Condition]:
 
 
 def rarely_wrong(trial: Trial) -> bool:
+    """Whether a claim holds at two points of different sizes, and so fails at others only."""
     return all(trial.at(p).holds for p in trial.court.points.pair)
 
 
