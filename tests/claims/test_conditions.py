@@ -119,8 +119,8 @@ def nothing_beside(patch):
 
 
 def multiples_by_one(patch):
-    real = conditions._is_multiple
-    patch.setattr(conditions, "_is_multiple", lambda trial: conditions._rarely_wrong(trial) or real(trial))
+    real = conditions.is_multiple
+    patch.setattr(conditions, "is_multiple", lambda trial: conditions.rarely_wrong(trial) or real(trial))
 
 
 def more_ones_are_not_tried(patch):
