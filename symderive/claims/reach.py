@@ -33,6 +33,12 @@ MOST_WORK = 40_000
 MOST_DERIVATIVES = 60
 """Entries that ``D(y[i], x[k])`` differentiates there."""
 
+MOST_SWEPT = 40_000
+"""Multiplications that the sweeps for them go through, one for each entry."""
+
+MATRICES = 8
+"""How many times as much a sweep through an inverse takes as what is counted of it."""
+
 TRIES = 3
 """Of drawing a point away from kinks, of which large sizes have many."""
 
@@ -97,7 +103,9 @@ def few_derivatives(trial: Trial, sizes: Sizes) -> bool:
     jacobians = [n for s in sides for n in s.walk() if isinstance(n, syntax.Call) and is_jacobian(n)]
     names = {tensor_of(n.arguments[0]) for n in jacobians}
     shapes = {n: trial.spec.shapes.get(n) or trial.spec.shapes.get(n.removeprefix("d"), ()) for n in names}
-    return sum(math.prod(shape_of(s, sizes)) for s in shapes.values()) <= MOST_DERIVATIVES
+    entries = sum(math.prod(shape_of(s, sizes)) for s in shapes.values())
+    work = trial.court.points.chooser.work(sizes) * (MATRICES if _by_entries(trial.court.points) else 1)
+    return entries <= MOST_DERIVATIVES and entries * work <= MOST_SWEPT
 
 
 def _kept(court: Court, key: str, make: Any) -> list[Point]:
@@ -114,8 +122,8 @@ def _larger(points: Points) -> Iterator[Point]:
     pools = itertools.chain.from_iterable(
         (p[: len(names)], p[: len(names)][::-1]) for p in LARGE if len(p) >= len(names)
     )
-    fitting = (dict(zip(names, pool, strict=True)) for pool in pools)
-    chosen = list(itertools.islice((s for s in fitting if fits(points, s)), 2))
+    fitting = [s for pool in pools if fits(points, s := dict(zip(names, pool, strict=True)))]
+    chosen = [*fitting[:2], *fitting[2:][-1:]]  # the last, where there are many derivatives
     chosen += list(itertools.islice((s for s in _squares(names) if fits(points, s)), 1))
     found = [points.point({**points.plan[0], **sizes}, TRIES) for sizes in chosen]
     yield from found
