@@ -104,7 +104,8 @@ def main() -> int:
             rows.append(found)
             print(line(found), *(f"    FAULT {f}" for f in found.faults), sep="\n", flush=True)
             if options.misnamed:
-                print(*(f"    {made} is called {said}: {text}" for made, said, text in found.misnamed), sep="\n")
+                for made, said, text in found.misnamed:
+                    print(f"    {made} is called {said}: {text}")
     print(summary(rows))
     return 1 if any(r.faults for r in rows) else 0
 

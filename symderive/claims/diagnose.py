@@ -19,11 +19,13 @@ from symderive.claims import (
     residual,
     values,
 )
+from symderive.claims.bench import map_nodes
 from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.inline import inlined
 from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.only_sizes import where_only
 from symderive.claims.result import Diagnosis, sentence
+from symderive.claims.trees import without_double_minus
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
@@ -166,4 +168,4 @@ def _correction(desk: Desk, finding: Finding) -> str | None:
     if finding.corrected is None:
         return desk.trial.formula()
     left = finding.left or to_text(desk.line.statement.left)
-    return f"{left} = {to_text(finding.corrected)}"
+    return f"{left} = {to_text(map_nodes(finding.corrected, without_double_minus))}"

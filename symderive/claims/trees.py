@@ -148,6 +148,16 @@ def negated(node: syntax.Node) -> syntax.Node:
     return syntax.Unary("-", node)
 
 
+def without_double_minus(node: syntax.Node) -> syntax.Node:
+    """``x`` for ``-(-x)`` and for ``-1 * -x``."""
+    match node:
+        case syntax.Unary("-", syntax.Unary("-", inner)):
+            return inner
+        case syntax.Binary("*", syntax.Unary("-", factor), syntax.Unary("-", inner)):
+            return times(factor, inner)
+    return node
+
+
 def _turned(node: syntax.Node) -> syntax.Node | None:
     """A product or a sum with a difference in it the other way round; None where there is none."""
     if _is_difference(node):
