@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Desk:
         self.end = time.thread_time() + SECONDS
         self._others: dict[tuple[int, int], Bench] = {}
         self._texts: dict[int, tuple[syntax.Node, str]] = {}
-        self.found: dict[str, list[Finding]] = {}
+        self.found: dict[str, Any] = {}
         """What explanations that are asked for more than once have found."""
         self.tried: list[Tried] = []
         """The single changes of the claim that were tried, and what each is worth at the first point."""

@@ -7,8 +7,9 @@ forward that it reads written out, and as one step of the chain rule, from the g
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from symderive.claims.mistakes import gives_everywhere, line_of
 from symderive.claims.ratios import Ratio
 from symderive.claims.trees import number, sum_of, tensor_of, terms_of, times
 from symderive.errors import SymderiveError
+from symderive.record import record
 from symderive.spec import model, syntax
 
 MOST_TERMS = 10
@@ -30,29 +32,42 @@ Terms = list[tuple[int, syntax.Node]]
 
 def lacking(desk: Desk) -> Finding | None:
     """The claim lacks terms of the truth, or has some with another sign or factor: one sort of mistake."""
-    return next((f for f in _found(desk) if not f.several), None)
+    return next((c.finding() for c in _found(desk) if not c.told.several), None)
 
 
 def in_full(desk: Desk) -> Finding | None:
     """Terms that the claim lacks where factors such as ``1 - p`` are multiplied out, too."""
-    return next((f for f in _compared(desk, whole=False) if f.kind == "missing_term" and not f.several), None)
+    found = (c for c in _compared(desk, whole=False) if c.told.kind == "missing_term" and not c.told.several)
+    return next((c.finding() for c in found), None)
 
 
 def several_mistakes(desk: Desk) -> Finding | None:
     """The claim lacks terms of the truth and has others with another sign or factor."""
     if desk.condition is not None and not desk.condition.weak:
         return None  # the condition says more
-    return next((f for f in _found(desk) if f.several), None)
+    return next((c.finding() for c in _found(desk) if c.told.several), None)
 
 
-def _found(desk: Desk) -> list[Finding]:
+@record
+class Comparison:
+    """What the comparison with one formula tells, and how the claim is completed, which is judged exactly."""
+
+    told: Finding
+    complete: Callable[[], syntax.Node | None]
+
+    def finding(self) -> Finding:
+        """What it tells, with the right claim where that can be written."""
+        return replace(self.told, corrected=self.complete())
+
+
+def _found(desk: Desk) -> list[Comparison]:
     """What the comparisons with all formulas find, made once."""
     if "multiplied out" not in desk.found:
         desk.found["multiplied out"] = list(_compared(desk))
-    return desk.found["multiplied out"]
+    return desk.found["multiplied out"]  # type: ignore[no-any-return]
 
 
-def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
+def _compared(desk: Desk, whole: bool = True) -> Iterator[Comparison]:
     if desk.claimed is None or desk.line.role not in ("gradient", "jacobian"):
         return
     for statement in _formulas(desk):
@@ -70,10 +85,9 @@ def _compared(desk: Desk, whole: bool = True) -> Iterator[Finding]:
         if gives_everywhere(desk, claim, line):
             kind, words, several = _words(desk, terms, ratios)
             lacked = [term for term, r in zip(terms, ratios, strict=True) if r is None]
-            yield Finding(
-                kind, words, _completed(desk, line, terms, ratios), several=several,
-                lacked=sum_of(lacked) if kind == "missing_term" and not several else None,
-            )  # fmt: skip
+            alone = kind == "missing_term" and not several
+            told = Finding(kind, words, several=several, lacked=sum_of(lacked) if alone else None)
+            yield Comparison(told, partial(_completed, desk, line, terms, ratios))
 
 
 def _merged(desk: Desk, line: Line, terms: Terms) -> Terms:
