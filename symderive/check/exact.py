@@ -154,6 +154,8 @@ class Exact(Domain):
 
     def mul(self, a: Value, b: Value) -> Value:
         """The product, a rational if both are; an exact 0 times anything finite is an exact 0."""
+        if type(a) is self.real and type(b) is self.real:  # what claims compute most
+            return self._made(libmp.mpf_mul(a._mpf_, b._mpf_, self.bits, _NEAREST))
         if type(a) in RATIONAL:
             if type(b) in RATIONAL:
                 return _product(a, b) if type(a) is Fraction and type(b) is Fraction else a * b
@@ -163,10 +165,7 @@ class Exact(Domain):
                 return a
             if not b and self.context.isfinite(a):
                 return 0
-            return self._made(libmp.mpf_mul(self._raw(a), self._raw(b), self.bits, _NEAREST))
-        result = object.__new__(self.real)  # what claims compute most
-        result._mpf_ = libmp.mpf_mul(a._mpf_, b._mpf_, self.bits, _NEAREST)
-        return result
+        return self._made(libmp.mpf_mul(self._raw(a), self._raw(b), self.bits, _NEAREST))
 
     def div(self, a: Value, b: Value) -> Value:
         """The quotient, a rational if both are."""
