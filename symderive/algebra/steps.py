@@ -47,7 +47,7 @@ RULES = {
     "unit_axis": "an axis of length 1 has one entry: its index is 0",
     "recognise": "a subexpression that the forward has named is written by its name",
     "sum": "sums are linear: factors that do not depend on the summed index come out, deltas collapse",
-    "absolute_value": "x * sign(x) is abs(x), abs(x) * sign(x) is x, and sign(x) / abs(x) is 1 / x",
+    "absolute_value": "with a sign: x * sign(x) is abs(x), abs(x) * sign(x) is x, and sign(x) / abs(x) is 1 / x",
     "known_sum": "a sum that is known from the definition: a softmax sums to 1, a centred tensor to 0",
     "stable_form": "exponentials are normalised so that none can overflow",
     "mask": "the factor is already 0 where the mask is",

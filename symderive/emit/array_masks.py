@@ -6,6 +6,15 @@ from sympy import Expr, S
 
 from symderive.lower import plan as p
 
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+
+
+def negated(node: p.Node) -> p.Node | None:
+    """``x <= 0`` for ``not x > 0``, where ``node`` is a comparison."""
+    if not isinstance(node, p.Map) or node.function not in _OPPOSITE:
+        return None
+    return p.Map(_OPPOSITE[node.function], node.args)
+
 
 def by_group(node: p.Grouped) -> p.Node:
     """The entries of each group along an axis of their own, in front of theirs; the others are masked."""

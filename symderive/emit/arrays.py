@@ -9,17 +9,18 @@ from __future__ import annotations
 import functools
 import re
 import string
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from sympy import Expr, S, Symbol
 
-from symderive.emit.array_masks import by_group, only_at
+from symderive.emit.array_masks import by_group, negated, only_at
 from symderive.emit.array_operands import is_flat, peeled, two_letters
 from symderive.emit.numbers import Numbers
 from symderive.emit.printer import Printer, Text, call, fill, method
-from symderive.emit.tidy import VIEWS, inlined
+from symderive.emit.tidy import VIEWS, inlined, read_with
 from symderive.lower import plan as p
 from symderive.lower.shapes import ROWS, has_batch, plain
 from symderive.record import record
@@ -70,7 +71,7 @@ def array_form(plan: p.Plan, target: str | None = None) -> str | None:
 def _written(plan: p.Plan, wanted: list[str]) -> str:
     printer = ArrayPrinter()
     plan = inlined(plan, wanted, (*VIEWS, p.Cast))
-    lines = [f"{a.name} = {printer.write(a.value).text}" for a in _unaliased(_needed(plan, wanted))]
+    lines = [f"{a.name} = {printer.write(a.value).text}" for a in _needed(plan, wanted)]
     return "\n".join(lines).replace(" ** ", "**")
 
 
@@ -90,10 +91,12 @@ def not_said(plan: p.Plan, tensor: str, tensors: Sequence[str]) -> str:
 
 
 def _alone(plan: p.Plan, tensor: str, tensors: Sequence[str]) -> p.Plan:
-    """The plan of one tensor and its helpers, which takes the other tensors as given."""
+    """The plan of one tensor and the helpers that it reads more than once; the other tensors are given."""
     given = [a.ref for a in plan.assignments if a.name in tensors and a.name != tensor]
     own = [a for a in plan.assignments if a.name not in tensors or a.name == tensor]
-    return replace(plan, inputs=(*plan.inputs, *given), assignments=tuple(own), outputs=(tensor,))
+    alone = replace(plan, inputs=(*plan.inputs, *given), assignments=tuple(own), outputs=(tensor,))
+    alone = inlined(alone, [tensor], (*VIEWS, p.Cast))
+    return replace(alone, assignments=tuple(_read_twice(_needed(alone, [tensor]), tensor)))
 
 
 def _needed(plan: p.Plan, wanted: list[str]) -> list[p.Assign]:
@@ -107,16 +110,20 @@ def _needed(plan: p.Plan, wanted: list[str]) -> list[p.Assign]:
     return kept[::-1]
 
 
-def _unaliased(assigns: list[p.Assign]) -> list[p.Assign]:
-    """The assignments; where the last does nothing but name a helper that no other reads, that is put in."""
-    last = assigns[-1]
-    read = [n.name for a in assigns[:-1] for n in p.walk(a.value) if isinstance(n, p.Ref)]
-    if not isinstance(last.value, p.Ref) or last.value.name in read:
-        return assigns
-    helper = next((a for a in assigns[:-1] if a.name == last.value.name), None)
-    if helper is None:
-        return assigns
-    return [*(a for a in assigns[:-1] if a is not helper), replace(last, value=helper.value)]
+def _read_twice(assigns: list[p.Assign], wanted: str) -> list[p.Assign]:
+    """The assignments without helpers that are read once, which are written where they are read, but for an einsum."""
+    reads = Counter(n.name for a in assigns for n in p.walk(a.value) if isinstance(n, p.Ref))
+    for einsum in (n for a in assigns for n in p.walk(a.value) if isinstance(n, p.Einsum)):
+        reads.update(n.name for n in einsum.operands if isinstance(n, p.Ref))
+    once: dict[str, p.Node] = {}
+    kept: list[p.Assign] = []
+    for assign in assigns:
+        value = read_with(assign.value, once)
+        if assign.name == wanted or reads[assign.name] > 1:
+            kept.append(replace(assign, value=value))
+        else:
+            once[assign.name] = value
+    return kept
 
 
 class ArrayPrinter(Printer):
@@ -146,6 +153,11 @@ class ArrayPrinter(Printer):
         if function in FUNCTIONS:
             return f"{function}({', '.join(f'{{{n}}}' for n in range(given))})"
         return super().spelling(function, given)
+
+    def map(self, node: p.Map) -> Text:
+        """An operator or a function of entries; what is no comparison is its opposite."""
+        opposite = negated(node.args[0]) if node.function == "not" else None
+        return super().map(node) if opposite is None else self.write(opposite)
 
     def write(self, node: p.Node) -> Text:
         """An expression as text."""

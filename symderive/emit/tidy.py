@@ -24,7 +24,7 @@ def inlined(plan: p.Plan, keep: Iterable[str], views_are: tuple[type[p.Node], ..
     views: dict[str, p.Node] = {}
     kept: list[p.Assign] = []
     for assign in plan.assignments:
-        value = _read(assign.value, views)
+        value = read_with(assign.value, views)
         if is_view(value, views_are) and not assign.comment and assign.name not in {*keep, *plan.outputs}:
             views[assign.name] = value
         else:
@@ -39,10 +39,11 @@ def is_view(node: p.Node, views_are: tuple[type[p.Node], ...] = VIEWS) -> bool:
     return isinstance(node.value, p.Ref) or is_view(node.value, views_are)  # type: ignore[attr-defined]
 
 
-def _read(node: p.Node, views: Mapping[str, p.Node]) -> p.Node:
+def read_with(node: p.Node, views: Mapping[str, p.Node]) -> p.Node:
+    """The expression with others in place of names."""
     if isinstance(node, p.Ref):
         return views.get(node.name, node)
-    return p.rebuild(node, lambda child: _read(child, views))
+    return p.rebuild(node, lambda child: read_with(child, views))
 
 
 def tidied(node: p.Node) -> p.Node:

@@ -48,7 +48,7 @@ WRITTEN = [
     ("least squares", "{x: {shape: [N, K], grad: false}, W: [K, J], t: {shape: [N, J], grad: false}}",
      ["L = sum[n, j]((sum[k](x[n, k] * W[k, j]) - t[n, j])**2)"], ["dW = x.T @ (x @ W - t) * 2"]),
     ("low rank", "{x: {shape: [N, K], grad: false}, W: {shape: [J, K], grad: false}, A: [R, K], B: [J, R]}",
-     [f"L = sum[n, j]({LOW_RANK}) / 2"], ["dA = B.T @ m", "dB = m @ A.T"]),
+     [f"L = sum[n, j]({LOW_RANK}) / 2"], ["dA = B.T @ (L_in.T @ x)", "dB = L_in.T @ x @ A.T"]),
     ("a form squared", "{W: [K, J], E: {shape: [N, K], grad: false}, X: {shape: [N, K], grad: false}}",
      ["L = -2 * sum[n, k, m, j](E[n, k] * W[k, j] * W[m, j] * X[n, m])"],
      ["dW = -2 * (X.T @ (E @ W) + E.T @ (X @ W))"]),

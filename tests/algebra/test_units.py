@@ -6,6 +6,7 @@ import pytest
 
 from symderive import api
 from symderive.algebra.derive import derive
+from symderive.lower import lower
 from symderive.spec import loads
 from tests.algebra.test_textbook import index_forms
 from tests.algebra.test_values import assert_true
@@ -54,3 +55,10 @@ def test_the_gradient_is_the_true_one(forward):
 
 def test_no_index_of_a_longer_axis_is_taken_for_0():
     assert "delta(i, 0)" in index_forms(f"{HEAD}  {ONE_OF_TWO}\n")[-1]
+
+
+def test_a_matrix_with_one_entry_is_one():
+    text = "name: op\nsizes: {}\ninputs: {A: {shape: [1, 1], assume: spd}}\nforward: |\n"
+    derivation = derive(loads(f"{text}  L[i, j] = cholesky[i, j](A[i, j])\n"))
+    assert_true(derivation)
+    assert lower(derivation.backward).outputs == ("dA",)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sympy import S
 
-from symderive.api import derive, loads
+from symderive.api import derive, load, loads
 from symderive.check.arrays import Interpreter
 from symderive.check.arrays_exact import ExactArrays
 from symderive.check.floats import FLOAT
@@ -113,3 +114,37 @@ def test_it_is_said_what_has_no_array_form():
     plan = p.Plan("two", (x,), (p.Assign("a", p.Scan("amax", x, -1)), p.Assign("b", p.Map("neg", (x,)))), ("a", "b"))
     assert not_said(plan, "a", plan.outputs) == "a running amax"
     assert not_said(plan, "b", plan.outputs) == ""
+
+
+GATED = """
+name: gated
+sizes: {N: 3}
+inputs: {a: [N], b: [N], x: [N]}
+forward: |
+  y[n] = a[n] * sigmoid(b[n])
+  z[n] = sin(x[n]**2) * exp(x[n]**2)
+output: [y, z]
+"""
+
+
+def test_a_helper_is_what_one_gradient_reads_more_than_once():
+    forms = {n: g.array for n, g in derive(loads(GATED)).gradients.items()}
+    assert forms["a"] == "da = dy * sigmoid(b)"
+    assert forms["b"] == "db = a * dy * sigmoid(b) * sigmoid(-b)"
+    assert forms["x"] == "h = square(x)\ndx = 2 * (dz * x * exp(h) * (cos(h) + sin(h)))"
+
+
+def test_an_operand_of_an_einsum_has_a_name():
+    forms = {n: g.array for n, g in derive(load("derivations/bilinear.yaml")).gradients.items()}
+    assert forms["u"] == 'h = dy[..., None] * v[:, None, :]\ndu = einsum("nab,akb->nk", h, W)'
+    assert "\n" not in forms["W"]
+
+
+def test_the_opposite_of_a_comparison_is_one():
+    x = p.Ref("x", (N,))
+    for function, text in (("gt", "x <= 0"), ("le", "x > 0"), ("eq", "x != 0")):
+        plan = p.Plan("op", (x,), (p.Assign("m", p.Map("not", (p.Map(function, (x, p.Scalar(S.Zero))),))),), ("m",))
+        assert array_form(plan) == f"m = {text}"
+    both = p.Map("and", (p.Map("gt", (x, p.Scalar(S.Zero))), p.Map("lt", (x, p.Scalar(S.One)))))
+    plan = p.Plan("op", (x,), (p.Assign("m", p.Map("not", (both,))),), ("m",))
+    assert array_form(plan) == "m = not (x > 0 and x < 1)"

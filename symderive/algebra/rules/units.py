@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, S
 
-from symderive.algebra.nodes import Access, Binder, Index, Sum
+from symderive.algebra.nodes import Access, Binder, Index, MatrixBinder, Sum
 
 
 def unit_axis(expression: Expr) -> Expr:
@@ -24,7 +24,8 @@ def _is_free_unit(expression: object) -> bool:
 
 
 def _without_units(expression: Sum) -> Expr:
-    units = [i for i in expression.bound if i.extent is S.One and _counts(expression.body, i)]
+    rows = {place for matrix in expression.body.atoms(MatrixBinder) for place in matrix.at}
+    units = [i for i in expression.bound if i.extent is S.One and i not in rows and _counts(expression.body, i)]
     if not units:
         return expression
     body = expression.body.xreplace(dict.fromkeys(units, S.Zero))
