@@ -137,10 +137,11 @@ def summed(desk: Desk) -> Finding | None:
     if desk.claimed is None or desk.line.indices is not None:
         return None
     rank = desk.claimed[0].ndim
-    for axes in _subsets(rank):
+    pairs = list(zip(desk.claimed, desk.truths, strict=True))
+    for axes, keep in itertools.product(_subsets(rank), (False, True)):
         for name, reduce in (("sum", np.sum), ("mean", np.mean)):
-            if all(close_floats(reduce(c, axis=axes), t) for c, t in zip(desk.claimed, desk.truths, strict=True)):
-                corrected = method(desk.node, name, *_axes_node(desk, axes, rank))
+            if all(close_floats(reduce(c, axis=axes, keepdims=keep), t) for c, t in pairs):
+                corrected = method(desk.node, name, *_axes_node(desk, axes, rank), keepdim=keep)
                 if desk.fits(corrected):
                     which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
                     what = "sum" if name == "sum" else "mean"

@@ -125,6 +125,11 @@ def test_both_of_two_mistakes_are_told(claim, kind, first, second):
 
 
 LINEAR = spec(inputs={"x": ["N", "M"], "W": ["M", "M"]}, forward="y[n, j] = sum[k](x[n, k] * W[k, j])")
+TWO_LAYERS = spec(
+    sizes={"N": 3, "K": 4, "H": 2, "J": 5},
+    inputs={"x": ["N", "K"], "U": ["H", "K"], "V": ["J", "H"]},
+    forward="z[n, h] = tanh(sum[k](x[n, k] * U[h, k]))\ny[n, j] = sum[h](z[n, h] * V[j, h])",
+)
 SPLIT = spec(inputs={"x": ["N"]}, forward="a[n] = 2 * x[n]\nb[n] = x[n]**2", output=["a", "b"])
 
 
@@ -174,3 +179,26 @@ def test_a_correction_has_no_helper_of_a_name_that_the_claims_define():
     (name,) = helpers("dx = never(x)")
     (other,) = helpers(f"{name} = 2 * y\ndx = never({name})")
     assert other != name
+
+
+@pytest.mark.parametrize(
+    ("claim", "words", "correction"),
+    [
+        ("dV = dy @ z.T", "dy @ z.T should be dy.T @ z: dy has J columns, and z.T has H rows.", "dV = dy.T @ z"),
+        ("dV = z @ dy", "z @ dy should be dy.T @ z: z has H columns, and dy has N rows.", "dV = dy.T @ z"),
+        ("dz = 3 * V.T @ dy - 2 * dy @ V", "V.T @ dy should be 3 * dy @ V: V.T has J", "dz = 3 * dy @ V - 2 * dy @ V"),
+        ("dx = U.T @ (V.T @ dy * (1 - z**2))", "V.T @ dy should be dy @ V", "dx = dy @ V * (1 - z**2) @ U"),
+        ("dx = U.T @ (dz * (1 - z**2))", "should be dz * (1 - z**2) @ U.", "dx = dz * (1 - z**2) @ U"),
+    ],
+)
+def test_a_product_with_its_operands_in_the_wrong_order_is_told_the_one_that_fits(claim, words, correction):
+    (result,) = judge_text(TWO_LAYERS, claim)
+    said = result.diagnosis
+    assert (result.verdict, said.kind, words in said.sentence) == ("invalid", "transpose", True), said
+    assert said.correction.replace("(", "").replace(")", "") == correction.replace("(", "").replace(")", "")
+
+
+def test_no_order_of_operands_is_offered_that_is_not_right():
+    (result,) = judge_text(TWO_LAYERS, "dz = 2 * V.T @ dy")
+    assert result.diagnosis.kind != "transpose" or "dy @ V" in result.diagnosis.correction
+    assert result.diagnosis.correction != "dz = 2 * dy @ V"
