@@ -20,7 +20,8 @@ from symderive.check.objects import objects
 from symderive.check.oracle import shape_of
 from symderive.claims.court import Court
 from symderive.claims.lines import FAULTS, NotJudged
-from symderive.claims.points import Point, Points, SizeChooser
+from symderive.claims.points import Point, Points
+from symderive.claims.sizing import SizeChooser
 from symderive.claims.world import Sizes, World
 from symderive.record import record
 from symderive.spec import model
@@ -79,6 +80,10 @@ class FittingSizes(SizeChooser):
     def valid(self, sizes: Mapping[str, int], least: int = 1) -> bool:
         """Whether sizes do, as soon as they are what is assumed of them."""
         return super().valid(self.assumed.completed(sizes), least)
+
+    def regular(self, sizes: Sizes) -> bool:
+        """Whether the forward has a value somewhere, as soon as the sizes are what is assumed of them."""
+        return super().regular(self.assumed.completed(sizes))
 
     def work(self, sizes: Mapping[str, Any]) -> int:
         """About how many multiplications one forward takes there."""

@@ -71,7 +71,7 @@ class Condition:
         if failed is not None:
             points = assumption(trial.court, self.assumed).points
             sizes = self.sized(failed.sizes)
-            if not points.chooser.valid(sizes):  # type: ignore[arg-type]
+            if not points.chooser.does(sizes):
                 return
             shifts = range(1 if sizes == failed.sizes else SHIFTS)
             draws = 2 if self.kind == "binary" else 1  # what fails at ones may hold at zeros
@@ -95,7 +95,7 @@ class Condition:
         sides = [p.inputs for p in court.points.main if p.note]
         for n in range(POINTS):
             sizes = self.sized(plan[n if n < min(len(plan), 2) else 0], n)
-            if (self.assumed.sizes or self.assumed.equal) and not points.chooser.valid(sizes):  # type: ignore[arg-type]
+            if (self.assumed.sizes or self.assumed.equal) and not points.chooser.does(sizes):
                 continue
             begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else None
             if begin and (self.assumed.sizes or self.assumed.equal):
@@ -218,8 +218,17 @@ def _is_class(spec: model.Spec, name: str) -> bool:
     return name not in spec.wrt and sum(1 for _ in places) == 1
 
 
-def _of_input(tensor: model.Input, own: bool, classes: bool) -> Iterator[Condition]:
-    """What an input may be: it may be the claim's ``own``, by which the gradient is taken, or stand for ``classes``."""
+def _is_switch(spec: model.Spec, name: str) -> bool:
+    """Whether a scalar may be meant for 0 or 1: it has no gradient, or the forward compares it with numbers.
+
+    Others are temperatures, scales and rates.
+    """
+    tests = (n for e in spec.equations for n in e.right.walk() if isinstance(n, syntax.Compare))
+    return name not in spec.wrt or any(set(syntax.names(t)) == {name} for t in tests)
+
+
+def _of_input(spec: model.Spec, tensor: model.Input, own: bool) -> Iterator[Condition]:
+    """What an input may be; it may be the claim's ``own``, by which the gradient is taken."""
     name, rank = tensor.name, len(tensor.shape)
 
     def of(text: str, kind: str, make: Callable[[sample.Draw, np.ndarray], np.ndarray], weak: bool) -> Condition:
@@ -233,8 +242,9 @@ def _of_input(tensor: model.Input, own: bool, classes: bool) -> Iterator[Conditi
     if rank >= 1:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
         yield of(rows, "rows", drawn("rows"), own)
-    yield of(f"{name} binary", "binary", _Binary(), own)
-    if rank >= 1 and not own and classes:
+    if rank >= 1 or _is_switch(spec, name):
+        yield of(f"{name} binary", "binary", _Binary(), own)
+    if rank >= 1 and not own and _is_class(spec, name):
         yield of(f"{name} one-hot", "one_hot", drawn("one_hot"), True)
 
 
@@ -252,9 +262,9 @@ def candidates(trial: Trial) -> Iterator[Condition]:
         assumed = Assumed(ones=tuple(first.upstreams))
         yield Condition(f"{' = '.join(names)} = 1", "ones", names[0], assumed, _all_ones, weak)
     own = trial.line.denominators()
-    for tensor in trial.spec.inputs:
-        if tensor.is_real:
-            yield from _of_input(tensor, tensor.name in own, _is_class(trial.spec, tensor.name))
+    real = (t for t in trial.spec.inputs if t.is_real)
+    found = [c for tensor in real for c in _of_input(trial.spec, tensor, tensor.name in own)]
+    yield from sorted(found, key=lambda c: c.kind == "one_hot")
     yield from _sizes(trial)
 
 
@@ -270,7 +280,7 @@ def _sizes(trial: Trial) -> Iterator[Condition]:
         value = trial.spec.sizes.get(name)
         if isinstance(value, int) and value > 1:
             sizes = {**trial.court.points.plan[0], name: value}
-            if chooser.valid(sizes) and chooser.work(sizes) <= MOST_WORK:  # type: ignore[arg-type]
+            if chooser.does(sizes, MOST_WORK):
                 yield at_value(name, value)
     for a, b in itertools.combinations(chooser.names, 2):
         if trial.spec.sizes.get(a) == trial.spec.sizes.get(b):
@@ -319,7 +329,7 @@ def _together(trial: Trial, texts: str, conditions: list[Condition], sizes: Mapp
     if key not in trial.court.remembered:
         wanted = {**points.plan[0], **sizes}
         trial.court.remembered[key] = []
-        if points.chooser.valid(wanted) and points.chooser.work(wanted) <= MOST_WORK:  # type: ignore[arg-type]
+        if points.chooser.does(wanted, MOST_WORK):
 
             def change(*drawn: Any) -> None:
                 for condition in conditions:

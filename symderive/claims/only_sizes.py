@@ -65,13 +65,13 @@ def _of_sizes(trial: Trial, condition: Condition, failed: Point) -> Iterator[Poi
     court, points = trial.court, trial.court.points
     drawn = court.remembered.setdefault(("of sizes", condition.text), [])
     sized = [condition.sized(sizes, n) for n, sizes in enumerate(points.plan[:2])]
-    valid = [s for s in sized if points.chooser.valid(s)]  # type: ignore[arg-type]
+    valid = [s for s in sized if points.chooser.does(s)]
     for n, sizes in enumerate(valid):
         if n == len(drawn):
             drawn.append(points.point(sizes))
         yield drawn[n]
     sizes = condition.sized(failed.sizes)
-    for shift in range(SHIFTS) if points.chooser.valid(sizes) else ():  # type: ignore[arg-type]
+    for shift in range(SHIFTS) if points.chooser.does(sizes) else ():
         point = points.complete(sizes, stretched(trial.spec, failed.inputs, sizes, shift), failed.note)
         if points.smooth(point):
             yield point

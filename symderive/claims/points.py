@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from sympy import Expr, Integer, Mod, Symbol, floor
 
 from symderive.check import sample
 from symderive.check.exact import EXACT
@@ -20,24 +18,17 @@ from symderive.check.kinks import Kink, nearest
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
 from symderive.claims.lines import NotJudged
+from symderive.claims.sizing import SizeChooser
 from symderive.claims.world import Sizes, World, random_upstreams
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
-from symderive.spec.sizes import BATCH_SIZE
 
-POOL = (2, 3, 5, 4, 7, 6, 9, 8, 11, 10, 13)
-SQUARES = (3, 4, 2, 5, 6, 8)
-BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
 ROUGH = 99_991
 """A prime, the denominator of numbers that are not round."""
 
 SIDE = "a side of a kink"
 FAR = "another scale"
 TOO_MUCH_WORK = 60_000
-MOST_CHOICES = 1000
-"""Of sizes."""
-MOST_WORK = 800
-"""Multiplications of one forward that are still cheap; larger sizes are left out."""
 
 MOST_DRAWN = 16
 """Points that are drawn for one on each kink of the forward."""
@@ -78,158 +69,6 @@ class Point:
 
 def _floats(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {n: np.asarray(a, dtype=object).astype(float) for n, a in arrays.items()}
-
-
-# Sizes
-
-
-def compiled(extent: Expr) -> Callable[[Mapping[str, int]], int]:
-    """A size expression as a function of the sizes, much faster than SymPy's substitution."""
-    if isinstance(extent, Integer):
-        value = int(extent)
-        return lambda sizes: value
-    if isinstance(extent, Symbol):
-        name = extent.name
-        return lambda sizes: sizes[name]
-    parts = [compiled(a) for a in extent.args]
-    if extent.is_Add:
-        return lambda sizes: sum(p(sizes) for p in parts)
-    if extent.is_Mul:
-        return lambda sizes: math.prod(p(sizes) for p in parts)
-    if extent.is_Rational:
-        ratio = Fraction(int(extent.p), int(extent.q))  # type: ignore[attr-defined]
-        return lambda sizes: ratio  # type: ignore[return-value]
-    if extent.is_Pow:
-        return lambda sizes: Fraction(parts[0](sizes)) ** parts[1](sizes)  # type: ignore[return-value]
-    if isinstance(extent, floor):
-        return lambda sizes: math.floor(parts[0](sizes))
-    if isinstance(extent, Mod):
-        return lambda sizes: parts[0](sizes) % parts[1](sizes)
-    return lambda sizes: int(extent.xreplace({s: Integer(sizes[s.name]) for s in extent.free_symbols}))
-
-
-def compiled_over(extent: Expr) -> Callable[[Mapping[str, np.ndarray]], Any]:
-    """A size expression as a function of many sizes at once, in floats: to sort out what :func:`compiled` decides."""
-    if isinstance(extent, Symbol):
-        name = extent.name
-        return lambda sizes: sizes[name]
-    if extent.is_Rational:
-        value = float(extent)
-        return lambda sizes: value
-    parts = [compiled_over(a) for a in extent.args]
-    if extent.is_Add:
-        return lambda sizes: sum(p(sizes) for p in parts)
-    if extent.is_Mul:
-        return lambda sizes: math.prod(p(sizes) for p in parts)
-    if extent.is_Pow:
-        return lambda sizes: parts[0](sizes) ** parts[1](sizes)
-    if isinstance(extent, floor):
-        return lambda sizes: np.floor(parts[0](sizes) + _HAIR)
-    if isinstance(extent, Mod):
-        return lambda sizes: np.mod(parts[0](sizes) + _HAIR, parts[1](sizes))
-    return lambda sizes: math.inf
-
-
-_HAIR = 1e-9
-
-
-class SizeChooser:
-    """Finds sizes at which every range has an entry, and the forward is cheap."""
-
-    def __init__(self, spec: model.Spec) -> None:
-        self.spec = spec
-        extents: dict[Expr, None] = {}
-        for shape in spec.shapes.values():
-            extents.update(dict.fromkeys(shape))
-        extents.update(dict.fromkeys(i.index for i in spec.inputs if i.index is not None))
-        for equation in spec.equations:
-            extents.update(dict.fromkeys(equation.ranges.values()))
-        extents.update(dict.fromkeys(spec.indices.values()))
-        self.extents = {e: compiled(e) for e in extents if e != BATCH_SIZE}
-        self.varying = {e for e in self.extents if e.free_symbols}
-        symbols = {s.name: None for e in self.extents for s in sorted(e.free_symbols, key=str)}
-        self.names = list(symbols)
-        self.batched = BATCH_SIZE in extents
-
-    def valid(self, sizes: Mapping[str, Any], least: int = 1) -> bool:
-        """Whether every axis and range that depends on sizes has at least so many entries; fixed ones have one."""
-        try:
-            return all(f(sizes) >= (least if e in self.varying else 1) for e, f in self.extents.items())
-        except (KeyError, ZeroDivisionError, TypeError):
-            return False
-
-    def work(self, sizes: Mapping[str, Any]) -> int:
-        """About how many multiplications one forward takes."""
-        values: dict[Expr, Any] = {e: f(sizes) for e, f in self.extents.items()}
-        values[BATCH_SIZE] = math.prod(sizes.get(syntax.BATCH, (2,)))
-        return int(self._counted(values))
-
-    def _counted(self, values: Mapping[Expr, Any]) -> Any:
-        """The multiplications, by the extents of all axes and ranges."""
-        total = sum(math.prod(values[e] for e in eq.ranges.values()) for eq in self.spec.equations)
-        return total + sum(math.prod(values[e] for e in i.shape) for i in self.spec.inputs)
-
-    @property
-    def different(self) -> Iterator[dict[str, int]]:
-        """Pairwise different sizes at which no range is 1, where there are such; the cheapest first, not all."""
-        least, choices = self._choices
-        return (sizes for sizes in choices if self.valid(sizes, least))
-
-    @cached_property
-    def _choices(self) -> tuple[int, list[dict[str, int]]]:
-        """Sizes that may do, and the least extent with which some of them do."""
-        for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
-            pool = POOL[: len(self.names) + extra]
-            if len(self.names) > len(pool):
-                pool = tuple(range(2, len(self.names) + 2 + extra))
-            found = self._promising(list(itertools.islice(itertools.permutations(pool, len(self.names)), 6000)), least)
-            if any(self.valid(sizes, least) for sizes in found):
-                return least, found
-        return 1, []
-
-    def _promising(self, choices: list[tuple[int, ...]], least: int) -> list[dict[str, int]]:
-        """Of many choices of sizes the cheapest that seem to be valid."""
-        columns = np.array(choices, dtype=float).reshape(len(choices), -1)
-        many = {n: columns[:, position] for position, n in enumerate(self.names)}
-        with np.errstate(all="ignore"):
-            values = {e: np.broadcast_to(compiled_over(e)(many), len(choices)) for e in self.extents}
-            good = np.ones(len(choices), dtype=bool)
-            for e in self.varying:
-                good &= values[e] >= least - 0.5
-            work = self._counted({**values, BATCH_SIZE: np.full(len(choices), 2.0)})
-        order = np.argsort(np.where(good, work, np.inf), kind="stable")[: min(int(good.sum()), MOST_CHOICES)]
-        return [dict(zip(self.names, choices[n], strict=True)) for n in order]
-
-    def plan(self) -> list[Sizes]:
-        """Two choices of different sizes, a square one, and the author's where they are cheap."""
-        chosen: list[Sizes] = []
-        for sizes in self.different:
-            if not chosen or all(sizes[n] != chosen[0][n] for n in self.names):
-                chosen.append(sizes)
-            if len(chosen) == 2 or not self.names:
-                break
-        author = {n: v for n, v in self.spec.sizes.items() if isinstance(v, int) and n in self.names}
-        fits = len(author) == len(self.names) and self.valid(author) and self.work(author) <= MOST_WORK
-        if fits or not chosen:
-            chosen.append(author)
-        if len(self.names) > 1:
-            chosen.extend(itertools.islice((s for s in self.squares() if self.valid(s)), 1))
-        return self.with_batches(chosen)
-
-    def squares(self) -> Iterator[dict[str, int]]:
-        """All sizes equal."""
-        for n in SQUARES:
-            yield dict.fromkeys(self.names, n)
-
-    def with_batches(self, chosen: list[Sizes]) -> list[Sizes]:
-        """The sizes, with one, two and no batch axes where there are any."""
-        if not self.batched:
-            return chosen
-        chosen = chosen if len(chosen) > 2 else [*chosen, *chosen][:3]
-        return [{**s, syntax.BATCH: BATCHES[n % len(BATCHES)]} for n, s in enumerate(chosen)]
-
-
-# Points
 
 
 @dataclass
@@ -292,7 +131,8 @@ class Points:
         options = [*self.plan[1:2], *self.plan[:1], *itertools.islice(self.chooser.different, 60)]
         fitting = [s for s in options if all(s[n] != own[n] for n in self.chooser.names)] or [own]
         fitting.sort(key=lambda sizes: _alike([Fraction(sizes[n], own[n]) for n in self.chooser.names]))  # type: ignore[arg-type]
-        second = dict(fitting[(2 * attempt) % len(fitting)])
+        start = (2 * attempt) % len(fitting)
+        second = dict(next(self.chooser.regular_of([*fitting[start:], *fitting[:start]])))
         if syntax.BATCH in own:
             second[syntax.BATCH] = (3,) * len(own[syntax.BATCH])  # type: ignore[arg-type]
         return [first, self.point(second)]

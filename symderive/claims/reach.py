@@ -21,7 +21,7 @@ from symderive.claims.points import FAR, SIDE, Point, Points
 from symderive.claims.trees import tensor_of
 from symderive.claims.world import Sizes, is_jacobian
 from symderive.spec import model, syntax
-from symderive.spec.functions import FUNCTIONS, MATRIX
+from symderive.spec.functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from symderive.claims.court import Court
@@ -104,7 +104,7 @@ def few_derivatives(trial: Trial, sizes: Sizes) -> bool:
     names = {tensor_of(n.arguments[0]) for n in jacobians}
     shapes = {n: trial.spec.shapes.get(n) or trial.spec.shapes.get(n.removeprefix("d"), ()) for n in names}
     entries = sum(math.prod(shape_of(s, sizes)) for s in shapes.values())
-    work = trial.court.points.chooser.work(sizes) * (MATRICES if _by_entries(trial.court.points) else 1)
+    work = trial.court.points.chooser.work(sizes) * (MATRICES if trial.court.points.chooser.matrices else 1)
     return entries <= MOST_DERIVATIVES and entries * work <= MOST_SWEPT
 
 
@@ -150,24 +150,18 @@ def _squares(names: list[str]) -> Iterator[dict[str, int]]:
 def fits(points: Points, sizes: Sizes) -> bool:
     """Whether a forward at those sizes is cheap enough."""
     most = MOST_WORK
-    if _by_entries(points):
+    if points.chooser.matrices:  # computed number by number, and slowly
         most //= 40
     return points.chooser.valid(sizes) and points.chooser.work(sizes) <= most
-
-
-def _by_entries(points: Points) -> bool:
-    """Whether the forward has functions of matrices, which are computed number by number, and slowly."""
-    binders = (n for e in points.spec.equations for n in e.right.walk() if isinstance(n, syntax.Binder))
-    return any(b.op in MATRIX for b in binders)
 
 
 def _scaled(points: Points) -> Iterator[Point]:
     """The first point with its inputs, or its upstreams, at other scales, and at ties."""
     first = points.main[0]
     free = [i.name for i in points.spec.inputs if _unbounded(i)]
-    for factor in SCALES[:2] if _by_entries(points) else SCALES:
+    for factor in SCALES[:2] if points.chooser.matrices else SCALES:
         yield _with(first, {n: objects(first.inputs[n]) * factor for n in free})
-    alone = free[:4] if len(free) > 1 and not _by_entries(points) else ()
+    alone = free[:4] if len(free) > 1 and not points.chooser.matrices else ()
     for name, factor in itertools.product(alone, APART):
         yield _with(first, {name: objects(first.inputs[name]) * factor})
     for factor in (*APART, Fraction(10) ** 25):

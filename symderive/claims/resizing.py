@@ -93,7 +93,7 @@ def _where(probe: Probe, border: Border, step: Fraction, sign: int) -> tuple[Siz
         signs = np.sign(values - float(step))
         if (signs == sign).any() or (border.step is not None and sign > 0 and (signs == 0).any()):
             reachable = True
-            if fits(points, sizes) and few_derivatives(probe.trial, sizes):
+            if fits(points, sizes) and few_derivatives(probe.trial, sizes) and points.chooser.regular(sizes):
                 return sizes, True
     return None, reachable
 

@@ -15,6 +15,7 @@ from symderive.claims import (
     crossing,
     moves,
     needed,
+    sizing,
     zeros,
 )
 from symderive.claims.court import Court
@@ -40,7 +41,17 @@ SPECS = {
     "rows": spec_of("L = sum[i](relu(sum[j](A[i, j]*x[j])))", "x: [N], A: [N, N]"),
     "cross": spec_of(CROSS, "x: [N], t: [N]"),
     "mean": spec_of("s = sum[n](w[n])\ny = sum[n](w[n]*x[n])/s", "x: [N], w: {shape: [N], grad: false}"),
-    "blend": spec_of("y[n] = w*x[n]**2 + (1 - w)*x[n]**3", "x: [N], w: []"),
+    "blend": spec_of("y[n] = w*x[n]**2 + (1 - w)*x[n]**3", "x: [N], w: {shape: [], grad: false}"),
+    "rate": spec_of("y[n] = w*x[n]**2 + (1 - w)*x[n]**3", "x: [N], w: []"),
+    "gate": spec_of("y[n] = where(w > 0.5, x[n]**2, w*x[n])", "x: [N], w: []"),
+    "sided": spec_of(
+        "L = sum[i, j](t[i]*A[i, j]*x[j])", "t: {shape: [N], grad: false}, A: {shape: [N, N], grad: false}, x: [N]"
+    ),
+    "gram": spec_of(
+        "M[a, b] = sum[i](X[i, a]*X[i, b])\nG[a, b] = inv[a, b](M[a, b])\nf = sum[a, b](B[a, b]*G[a, b])",
+        "X: [N, K], B: {shape: [K, K], grad: false}",
+        sizes="N: 4, K: 2",
+    ),
     "range": spec_of("L = sum[n](w[n]*x[n]**2)", "x: [N], w: {shape: [N], range: [-2, 3]}"),
     "unit": spec_of("L = sum[n](x[n]**2/(1 - p[n]))", "x: [N], p: {shape: [N], assume: unit}"),
     "symmetric": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: {shape: [N, N], assume: symmetric}"),
@@ -88,6 +99,13 @@ def found(name, claim):
         # needed at points that are rare themselves
         ("blend", "dx = dy*(2*w*x + 3*(1 - w)*x**2) + w*(1 - w)*relu(x - 50)", "w binary"),
         ("blend", "dx = dy*(2*w**2*x + 3*(1 - w)*x**2) + w*relu(x - 50)", "wrong"),
+        # a scalar that has a gradient, and is not compared, is no switch
+        ("blend", "dx = dy*(2*w**2*x + 3*(1 - w)*x**2)", "w binary"),
+        ("rate", "dx = dy*(2*w**2*x + 3*(1 - w)*x**2)", "wrong"),
+        ("gate", "dx = 2*dy*where(w > 0.5, w*x, 0)", "w binary"),
+        # one-hot is what one says last
+        ("sided", "dx = t@A + ((A - A.T)*(outer(t, t) - diag(t))).sum(0)", "A symmetric"),
+        ("sided", "dx = t@A + (A*(outer(t, t) - diag(t))).sum(0)", "t one-hot"),
         # of two upstreams, one is not needed
         ("two", "dx = 2*x + 3*x**2*dz*where(dz > 50, 2, 1)", "wrong"),
         ("two", "dx = 2*x + 3*x**2*dz", "dy = 1"),
@@ -140,6 +158,10 @@ def only_free_numbers_move(patch):
     patch.setattr(moves._Movable, "of", classmethod(of))
 
 
+def sizes_without_values(patch):
+    patch.setattr(sizing.SizeChooser, "regular", lambda self, sizes: True)
+
+
 def any_subject(patch):
     patch.setattr(zeros, "_is_right_without", lambda *a: True)
 
@@ -154,6 +176,7 @@ DEFECTS = [
     (only_free_numbers_move, "range", "dx = 2*w*x*where(w > 2.99999, 2, 1)", "wrong", "right"),
     (only_free_numbers_move, "unit", "dx = 2*x/where(p < 0.9999999, 1 - p, 1)", "wrong", "right"),
     (only_free_numbers_move, "symmetric", "dx = 2*A@x*where(A[0, 1] > 300*abs(A[0, 0]) + 70, 2, 1)", "wrong", "right"),
+    (sizes_without_values, "gram", "dX = -2*X@G@B@G", "B symmetric", "wrong"),
     (any_subject, "square", "dx = 2*dy*y/x*(w - 3)/(w - 3)", "wherever the claim has a value", "x without zeros"),
 ]
 

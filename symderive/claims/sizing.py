@@ -1,0 +1,227 @@
+"""The sizes at which claims are judged: small, pairwise different, and such that the forward has a value there."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Integer, Mod, Symbol, floor
+
+from symderive.check import sample
+from symderive.claims.lines import FAULTS, NotJudged
+from symderive.claims.world import Sizes, World, random_upstreams
+from symderive.errors import SymderiveError
+from symderive.spec import model, syntax
+from symderive.spec.functions import MATRIX
+from symderive.spec.sizes import BATCH_SIZE
+
+POOL = (2, 3, 5, 4, 7, 6, 9, 8, 11, 10, 13)
+SQUARES = (3, 4, 2, 5, 6, 8)
+BATCHES: tuple[tuple[int, ...], ...] = ((2,), (2, 2), ())
+MOST_CHOICES = 1000
+"""Of sizes."""
+MOST_WORK = 800
+"""Multiplications of one forward that are still cheap; larger sizes are left out."""
+MOST_TRIED = 40
+"""Sizes at which the forward is computed, to find such at which it has a value."""
+MODERATE = 10**20
+"""What is larger is left of a division by what should be 0, in numbers that are not rational."""
+
+
+def compiled(extent: Expr) -> Callable[[Mapping[str, int]], int]:
+    """A size expression as a function of the sizes, much faster than SymPy's substitution."""
+    if isinstance(extent, Integer):
+        value = int(extent)
+        return lambda sizes: value
+    if isinstance(extent, Symbol):
+        name = extent.name
+        return lambda sizes: sizes[name]
+    parts = [compiled(a) for a in extent.args]
+    if extent.is_Add:
+        return lambda sizes: sum(p(sizes) for p in parts)
+    if extent.is_Mul:
+        return lambda sizes: math.prod(p(sizes) for p in parts)
+    if extent.is_Rational:
+        ratio = Fraction(int(extent.p), int(extent.q))  # type: ignore[attr-defined]
+        return lambda sizes: ratio  # type: ignore[return-value]
+    if extent.is_Pow:
+        return lambda sizes: Fraction(parts[0](sizes)) ** parts[1](sizes)  # type: ignore[return-value]
+    if isinstance(extent, floor):
+        return lambda sizes: math.floor(parts[0](sizes))
+    if isinstance(extent, Mod):
+        return lambda sizes: parts[0](sizes) % parts[1](sizes)
+    return lambda sizes: int(extent.xreplace({s: Integer(sizes[s.name]) for s in extent.free_symbols}))
+
+
+def compiled_over(extent: Expr) -> Callable[[Mapping[str, np.ndarray]], Any]:
+    """A size expression as a function of many sizes at once, in floats: to sort out what :func:`compiled` decides."""
+    if isinstance(extent, Symbol):
+        name = extent.name
+        return lambda sizes: sizes[name]
+    if extent.is_Rational:
+        value = float(extent)
+        return lambda sizes: value
+    parts = [compiled_over(a) for a in extent.args]
+    if extent.is_Add:
+        return lambda sizes: sum(p(sizes) for p in parts)
+    if extent.is_Mul:
+        return lambda sizes: math.prod(p(sizes) for p in parts)
+    if extent.is_Pow:
+        return lambda sizes: parts[0](sizes) ** parts[1](sizes)
+    if isinstance(extent, floor):
+        return lambda sizes: np.floor(parts[0](sizes) + _HAIR)
+    if isinstance(extent, Mod):
+        return lambda sizes: np.mod(parts[0](sizes) + _HAIR, parts[1](sizes))
+    return lambda sizes: math.inf
+
+
+_HAIR = 1e-9
+
+
+class SizeChooser:
+    """Finds sizes at which every range has an entry, and the forward is cheap."""
+
+    def __init__(self, spec: model.Spec) -> None:
+        self.spec = spec
+        extents: dict[Expr, None] = {}
+        for shape in spec.shapes.values():
+            extents.update(dict.fromkeys(shape))
+        extents.update(dict.fromkeys(i.index for i in spec.inputs if i.index is not None))
+        for equation in spec.equations:
+            extents.update(dict.fromkeys(equation.ranges.values()))
+        extents.update(dict.fromkeys(spec.indices.values()))
+        self.extents = {e: compiled(e) for e in extents if e != BATCH_SIZE}
+        self.varying = {e for e in self.extents if e.free_symbols}
+        symbols = {s.name: None for e in self.extents for s in sorted(e.free_symbols, key=str)}
+        self.names = list(symbols)
+        self.batched = BATCH_SIZE in extents
+        self._regular: dict[tuple[Any, ...], bool] = {}
+
+    def valid(self, sizes: Mapping[str, Any], least: int = 1) -> bool:
+        """Whether every axis and range that depends on sizes has at least so many entries; fixed ones have one."""
+        try:
+            return all(f(sizes) >= (least if e in self.varying else 1) for e, f in self.extents.items())
+        except (KeyError, ZeroDivisionError, TypeError):
+            return False
+
+    @cached_property
+    def matrices(self) -> bool:
+        """Whether the forward has functions of matrices, which may have no value at some sizes, and are slow."""
+        binders = (n for e in self.spec.equations for n in e.right.walk() if isinstance(n, syntax.Binder))
+        return any(b.op in MATRIX for b in binders)
+
+    def regular(self, sizes: Sizes) -> bool:
+        """Whether the forward has a value and gradients somewhere: the inverse of ``X.T @ X`` needs as many rows.
+
+        Asked only of one with functions of matrices.
+        """
+        if not self.matrices:
+            return True
+        key = tuple(sizes.items())
+        if key not in self._regular:
+            self._regular[key] = self._has_values({syntax.BATCH: (2,), **sizes} if self.batched else sizes)
+        return self._regular[key]
+
+    def regular_of(self, choices: Iterable[Sizes]) -> Iterator[Sizes]:
+        """Of choices of sizes those at which the forward has a value; all, if it has none at the first of them."""
+        if not self.matrices:
+            yield from choices
+            return
+        others: list[Sizes] = []
+        found = False
+        for sizes in itertools.islice(choices, MOST_TRIED):
+            if self.regular(sizes):
+                found = True
+                yield sizes
+            else:
+                others.append(sizes)
+        if not found:
+            yield from others
+
+    def _has_values(self, sizes: Sizes) -> bool:
+        """Whether the outputs, and all gradients of them, have values at a random point."""
+        rng = np.random.default_rng(0)
+        inputs = sample.away_from_kinks(self.spec, sizes, rng, exact=True)
+        upstreams = random_upstreams(self.spec, sizes, sample.Draw(rng, exact=True).entries)
+        world = World(self.spec, sizes, inputs, upstreams)
+        try:
+            arrays = [world.values[n] for n in self.spec.outputs] + [world.gradient(n) for n in self.spec.wrt]
+        except (SymderiveError, NotJudged, *FAULTS):
+            return True  # whether it has, is not known
+        return all(abs(v) <= MODERATE for a in arrays for v in a.flat)
+
+    def work(self, sizes: Mapping[str, Any]) -> int:
+        """About how many multiplications one forward takes."""
+        values: dict[Expr, Any] = {e: f(sizes) for e, f in self.extents.items()}
+        values[BATCH_SIZE] = math.prod(sizes.get(syntax.BATCH, (2,)))
+        return int(self._counted(values))
+
+    def _counted(self, values: Mapping[Expr, Any]) -> Any:
+        """The multiplications, by the extents of all axes and ranges."""
+        total = sum(math.prod(values[e] for e in eq.ranges.values()) for eq in self.spec.equations)
+        return total + sum(math.prod(values[e] for e in i.shape) for i in self.spec.inputs)
+
+    def does(self, sizes: Sizes, most: float = math.inf) -> bool:
+        """Whether sizes are valid, and the forward has a value there that takes at most so many multiplications."""
+        return self.valid(sizes) and self.work(sizes) <= most and self.regular(sizes)
+
+    @property
+    def different(self) -> Iterator[dict[str, int]]:
+        """Pairwise different sizes at which no range is 1, where there are such; the cheapest first, not all."""
+        least, choices = self._choices
+        return (sizes for sizes in choices if self.valid(sizes, least))
+
+    @cached_property
+    def _choices(self) -> tuple[int, list[dict[str, int]]]:
+        """Sizes that may do, and the least extent with which some of them do."""
+        for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
+            pool = POOL[: len(self.names) + extra]
+            if len(self.names) > len(pool):
+                pool = tuple(range(2, len(self.names) + 2 + extra))
+            found = self._promising(list(itertools.islice(itertools.permutations(pool, len(self.names)), 6000)), least)
+            if any(self.valid(sizes, least) for sizes in found):
+                return least, found
+        return 1, []
+
+    def _promising(self, choices: list[tuple[int, ...]], least: int) -> list[dict[str, int]]:
+        """Of many choices of sizes the cheapest that seem to be valid."""
+        columns = np.array(choices, dtype=float).reshape(len(choices), -1)
+        many = {n: columns[:, position] for position, n in enumerate(self.names)}
+        with np.errstate(all="ignore"):
+            values = {e: np.broadcast_to(compiled_over(e)(many), len(choices)) for e in self.extents}
+            good = np.ones(len(choices), dtype=bool)
+            for e in self.varying:
+                good &= values[e] >= least - 0.5
+            work = self._counted({**values, BATCH_SIZE: np.full(len(choices), 2.0)})
+        order = np.argsort(np.where(good, work, np.inf), kind="stable")[: min(int(good.sum()), MOST_CHOICES)]
+        return [dict(zip(self.names, choices[n], strict=True)) for n in order]
+
+    def plan(self) -> list[Sizes]:
+        """Two choices of different sizes, a square one, and the author's where they are cheap."""
+        chosen: list[Sizes] = list(itertools.islice(self.regular_of(self.different), 1))
+        if chosen and self.names:
+            others = (s for s in self.different if all(s[n] != chosen[0][n] for n in self.names))
+            chosen.extend(itertools.islice(self.regular_of(others), 1))
+        author = {n: v for n, v in self.spec.sizes.items() if isinstance(v, int) and n in self.names}
+        if (len(author) == len(self.names) and self.does(author, MOST_WORK)) or not chosen:
+            chosen.append(author)
+        if len(self.names) > 1:
+            chosen.extend(itertools.islice(self.regular_of(s for s in self.squares() if self.valid(s)), 1))
+        return self.with_batches(chosen)
+
+    def squares(self) -> Iterator[dict[str, int]]:
+        """All sizes equal."""
+        for n in SQUARES:
+            yield dict.fromkeys(self.names, n)
+
+    def with_batches(self, chosen: list[Sizes]) -> list[Sizes]:
+        """The sizes, with one, two and no batch axes where there are any."""
+        if not self.batched:
+            return chosen
+        chosen = chosen if len(chosen) > 2 else [*chosen, *chosen][:3]
+        return [{**s, syntax.BATCH: BATCHES[n % len(BATCHES)]} for n, s in enumerate(chosen)]
