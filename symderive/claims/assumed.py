@@ -172,10 +172,12 @@ def assuming(trial: Trial, assumed: Assumed) -> Trial:
     return type(trial)(assumption(trial.court, assumed), trial.line, trial.node)
 
 
-def is_right(trial: Trial) -> bool:
-    """Whether a claim is right wherever it has a value."""
+def is_right(trial: Trial, *, everywhere: bool = False) -> bool:
+    """Whether a claim is right wherever it has a value, or ``everywhere``."""
     try:
         against = trial.tried()[1]
-        return (against is None or (against.undefined is not None and not against.failed)) and not trial.constant()
+        if against is not None and (everywhere or against.undefined is None or against.failed):
+            return False
+        return not trial.constant()
     except (NotJudged, *FAULTS):
         return False
