@@ -8,7 +8,7 @@ sides, bisection finds two that straddle it closely: a border in the wrong place
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -17,12 +17,16 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.objects import objects
-from symderive.claims.borders import POLE, Border, borders, together
+from symderive.claims.bench import map_nodes
+from symderive.claims.borders import BELOW, POLE, Border, borders, together
 from symderive.claims.climbing import NOTE, Climber, from_step, has
 from symderive.claims.moves import Move, allowed, between, held, moved, moves, taken
 from symderive.claims.points import FAR, SIDE, Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import alike_ids, far
+from symderive.claims.signs import Signs
+from symderive.spec import syntax
+from symderive.spec.folding import fold
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
@@ -44,11 +48,36 @@ def straddling(trial: Trial, more: Sequence[Point] = ()) -> Iterator[tuple[Point
     Where a side is found at the usual sizes nowhere, it is looked for from ``more`` points of other ones.
     """
     probe = Probe(trial)
-    real = [b for b in borders(trial) if not probe.is_sized(b)][:MOST_BORDERS]
+    signs = Signs(trial)
+    drawn = (b for b in borders(trial) if not (b.signs == BELOW and signs.nonnegative(b.node)))
+    real = [b for b in drawn if not probe.is_sized(b)][:MOST_BORDERS]
     if real:
         seeker = Seeker(probe, more, any(b.signs != POLE for b in real))
-        for border in [*real, *together(real)]:
+        for border in [*real, *(b for b in together(real) if not _is_empty(b, trial.spec.constants))]:
             yield from seeker.around(border)
+
+
+def _is_empty(border: Border, constants: Mapping[str, Fraction]) -> bool:
+    """Whether something would be above one number, and below another that is no larger: ``e > 1`` and ``e < -1``."""
+    ends = [(*_threshold(part.node, constants), sign) for part, sign in border.parts]
+    return any(
+        a == b and s != t and (low >= high if s > 0 else high >= low)
+        for (a, low, s), (b, high, t) in itertools.combinations(ends, 2)
+    )
+
+
+def _threshold(node: syntax.Node, constants: Mapping[str, Fraction]) -> tuple[syntax.Node, Fraction]:
+    """A difference as an expression and the number with which it is compared."""
+    if isinstance(node, syntax.Binary) and node.op in ("-", "+"):
+        right = map_nodes(node.right, lambda n: _as_number(n, constants))
+        if (value := fold(right)) is not None:
+            return node.left, value if node.op == "-" else -value
+    return node, Fraction(0)
+
+
+def _as_number(node: syntax.Node, constants: Mapping[str, Fraction]) -> syntax.Node:
+    known = isinstance(node, syntax.Name) and node.id in constants
+    return syntax.Number(constants[node.id]) if known else node  # type: ignore[attr-defined]
 
 
 class Seeker:
