@@ -50,8 +50,8 @@ class Condition:
     """A condition in words, its ``kind`` (symmetric, ...), what it is about, and how to make it hold.
 
     A ``weak`` one may hold by chance: it gives way to an explanation of what is wrong. That a tensor is one-hot makes
-    most products of its entries vanish; one by which a gradient is taken can hardly be binary; and who writes an
-    upstream means any upstream. ``sizes`` have the values given, ``equal`` ones the same.
+    most products of its entries vanish; one by which a gradient is taken can hardly be binary, or have a given
+    sum; and who writes an upstream means any upstream. ``sizes`` have the values given, ``equal`` ones the same.
     """
 
     text: str
@@ -241,7 +241,7 @@ def _of_input(spec: model.Spec, tensor: model.Input, own: bool) -> Iterator[Cond
         yield of(f"{name} symmetric", "symmetric", drawn("symmetric"), False)
     if rank >= 1:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
-        yield of(rows, "rows", drawn("rows"), False)
+        yield of(rows, "rows", drawn("rows"), own)
     if rank >= 1 or _is_switch(spec, name):
         yield of(f"{name} binary", "binary", _Binary(), own)
     if rank >= 1 and not own and _is_class(spec, name):
