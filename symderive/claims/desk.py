@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symderive.check.floats import FLOAT
-from symderive.claims.bench import Bench, free_names
+from symderive.claims.bench import Bench, free_names, label
 from symderive.claims.compare import FINE, close_floats, close_where_finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
+from symderive.claims.trees import number
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -205,8 +206,11 @@ class Desk:
         return [self.truth(b) for b in self.benches]
 
     def truth(self, bench: Bench) -> np.ndarray:
-        """The truth on a bench, as floats."""
-        return _floats(bench, bench.truth(self.line)[0])
+        """The truth on a bench, as floats, over the indices of the left side, each once."""
+        true, indices = bench.truth(self.line)
+        if self.line.indices is not None and [label(i) for i in indices] != list(free_names(indices)):
+            true = bench.sides(self.line, number(0)).true
+        return _floats(bench, true)
 
     @cached_property
     def claimed(self) -> list[np.ndarray] | None:

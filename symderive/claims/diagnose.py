@@ -18,6 +18,7 @@ from symderive.claims import (
     pairs,
     paths,
     residual,
+    term_factors,
     values,
 )
 from symderive.claims.bench import map_nodes
@@ -61,6 +62,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     fit.term_by_term,
     edits_operands.undefined,
     orders.reordered,
+    edits_conditions.bounds,
     mistakes.missing_terms,
     mistakes.missing_factors,
     expansion.lacking,
@@ -69,6 +71,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     diagonals.off_diagonal,
     edits.single_edits,
     residual.missing_product,
+    term_factors.lacking_in_a_term,
     values.summed_away,
     forwards.by_a_function,
     forwards.unnamed_derivative,

@@ -124,10 +124,16 @@ def with_tensor(node: syntax.Node, name: str) -> syntax.Node:
 
 
 def alike(desk: Desk, name: str) -> list[str]:
-    """Tensors that may be meant: of the same rank, those of the same shape first; the claimed gradient is none."""
+    """Tensors that may be meant: of the same rank, those of the same shape first.
+
+    The claimed gradient is none, nor is an upstream that is 1.
+    """
     tensors = desk.benches[0].tensors
     shape = np.shape(tensors[name])
-    taken = {desk.line.name, name, f"d{desk.line.tensor}", f"d{desk.line.tensor}_total"}
+    one = f"d{desk.spec.outputs[0]}" if sole_scalar(desk.spec) else ""
+    if name == one:
+        return []
+    taken = {one, desk.line.name, name, f"d{desk.line.tensor}", f"d{desk.line.tensor}_total"}
     usable = [n for n in tensors if n not in taken and not n.startswith(("D:", "~")) and not doubled(desk, n)]
     gradients = gradient_names(desk.spec)
     if name in gradients:  # the chain rule goes from what depends on a tensor to that tensor

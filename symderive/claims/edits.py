@@ -10,6 +10,7 @@ from symderive.claims.edits_functions import (
     arguments,
     functions,
     recomputed,
+    roots,
     underived,
     unfolded,
     wrapped,
@@ -69,9 +70,9 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, transposes, matrix_products, means, rebound, indices, positions, sums_dropped, sums_added, axes_added,
-    terms_dropped, operands, exchanged, complements, comparisons, branches, conditions, hot, shifted, recomputed,
-    functions, signs, factors_dropped, wrapped, powers, underived, brackets, unfolded, upstreams, numbers, totals,
-    factors_added, derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments,
-    accesses,
+    terms_dropped, operands, exchanged, complements, comparisons, branches, conditions, hot, shifted, signs,
+    recomputed, functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams,
+    numbers, totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
+    wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -157,6 +157,17 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         count += 1
     if count > 1:
         yield Edit("shape", toggled, "The reductions need keepdim=True, or must not have it.")
+    yield from _kept(desk, node)
+
+
+def _kept(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A sum or a mean over another axis, which it keeps besides."""
+    for place, inner in at(node, syntax.Method):
+        assert isinstance(inner, syntax.Method)
+        if inner.name in REDUCING[:5] and inner.arguments and not inner.keywords:
+            for changed in (c for other in (0, 1, -1) for c in _with_axis(inner.arguments[0], other)):
+                new = method(inner.value, inner.name, changed, *inner.arguments[1:], keepdim=True)
+                yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} runs over the wrong axis.")
 
 
 def _dims_together(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

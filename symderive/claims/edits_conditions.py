@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -59,6 +60,63 @@ def missing_class(desk: Desk) -> Finding | None:
                 if desk.fits(edit.node):
                     return Finding(edit.kind, edit.words, edit.node)
     return None
+
+
+def bounds(desk: Desk) -> Finding | None:
+    """A sum over indices of which it should leave some out, or that leaves out some that it should take."""
+    free = [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH]
+    for place, inner in places(desk.node):
+        if not isinstance(inner, syntax.Binder) or inner.op not in ("sum", "mean"):
+            continue
+        scope = [*free, *binders_above(desk.node, place)]
+        for kind, words, new in _bounded(desk, inner, scope) if inner.condition is None else _loosened(desk, inner):
+            if desk.late:
+                return None
+            if desk.fits(node := put(desk.node, place, new)):
+                return Finding(kind, words, node)
+    return None
+
+
+def _bounded(desk: Desk, node: syntax.Binder, scope: Sequence[str]) -> Iterator[tuple[str, str, syntax.Node]]:
+    """A sum without a condition under one on its own index and another."""
+    for own, other, op in itertools.product(node.indices, scope, ("!=", "<", "<=", ">", ">=")):
+        if own != other:
+            condition = syntax.Compare((op,), (syntax.Name(own), syntax.Name(other)))
+            new = replace(node, condition=condition)
+            out = f"{own} = {other}" if op == "!=" else f"what is not {desk.text(condition)}"
+            words = f"{desk.text(node)} should be {desk.text(new)}: {out} is left out of the sum."
+            yield "extra_term", words, new
+
+
+def _loosened(desk: Desk, node: syntax.Binder) -> Iterator[tuple[str, str, syntax.Node]]:
+    """A sum under a condition that takes in its border or does not, or that should not be there."""
+    condition = node.condition
+    parts: tuple[syntax.Node, ...] = () if condition is None else (condition,)
+    if isinstance(condition, syntax.Logical) and condition.op == "and":
+        parts = condition.operands
+    for n, part in enumerate(parts):
+        if not isinstance(part, syntax.Compare) or len(part.ops) != 1 or not names_in(part) & set(node.indices):
+            continue
+        (op,), text = part.ops, desk.text(part)
+        for kind, other in _WIDTHS.get(op, ()):
+            new = replace(part, ops=(other,))
+            words = f"The condition {text} of the sum should be {desk.text(new)}."
+            yield kind, words, replace(node, condition=_all((*parts[:n], new, *parts[n + 1 :])))
+        words = f"The condition {text} of {desk.text(node)} is one too many: those terms belong to the sum, too."
+        yield "wrong_index", words, replace(node, condition=_all((*parts[:n], *parts[n + 1 :])))
+
+
+_WIDTHS = {
+    ">": (("missing_term", ">="), ("missing_term", "!=")),
+    "<": (("missing_term", "<="), ("missing_term", "!=")),
+    ">=": (("extra_term", ">"),),
+    "<=": (("extra_term", "<"),),
+}
+"""The comparisons that take in a little more, or a little less, and what a claim has then."""
+
+
+def _all(parts: Sequence[syntax.Node]) -> syntax.Node | None:
+    return None if not parts else parts[0] if len(parts) == 1 else syntax.Logical("and", tuple(parts))
 
 
 def _sums(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     BOUNDING,
@@ -18,9 +21,20 @@ from symderive.claims.edit_tools import (
     forward_functions,
     in_scope,
     is_position,
+    products,
 )
 from symderive.claims.lines import names_in
-from symderive.claims.trees import binders_above, bound_in, number, places, put, substitute, tensor_of
+from symderive.claims.trees import (
+    binders_above,
+    bound_in,
+    factors_of,
+    number,
+    places,
+    product_of,
+    put,
+    substitute,
+    tensor_of,
+)
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, NORMALISERS
 
@@ -29,10 +43,20 @@ def wrapped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A tensor where a function of it is meant that the forward has: ``z`` for ``exp(z)``."""
     applied = forward_functions(desk)
     for place, inner in places(node):
-        for call in applied.get(tensor_of(inner), ()):
+        for call in applied.get(tensor_of(inner) or _recomputed(desk, inner, applied), ()):
             if not is_position(node, place):
                 new = replace(call, arguments=(inner, *call.arguments[1:]))
                 yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
+def _recomputed(desk: Desk, node: syntax.Node, names: Iterable[str]) -> str:
+    """The one of some tensors that a product of matrices is, like ``z`` for ``X @ w``; empty for none."""
+    if not isinstance(node, syntax.Binary) or node.op != "@":
+        return ""
+    tensors = desk.benches[0].tensors
+    value = desk.first_value(node)
+    known = ((n, np.asarray(tensors[n])) for n in names if n in tensors)
+    return next((n for n, a in known if value is not None and close_floats(value, a.astype(float))), "")
 
 
 def wrapped_as_others(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -51,6 +75,18 @@ def _calls(desk: Desk) -> Iterator[syntax.Call]:
         for node in equation.right.walk():
             if isinstance(node, syntax.Call) and node.function in FUNCTIONS:
                 yield node
+
+
+def roots(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A factor, or a divisor, of which the root is meant: ``sqrt(1 - c**2)``."""
+    for place, inner in products(node):
+        factors = factors_of(inner)
+        for n, (op, factor) in enumerate(factors):
+            if not isinstance(factor, syntax.Number):
+                root = syntax.Call("sqrt", (factor,))
+                words = f"{desk.text(factor)} should be {desk.text(root)}."
+                new = product_of([*factors[:n], (op, root), *factors[n + 1 :]])
+                yield Edit("factor", put(node, place, new), words)
 
 
 def underived(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

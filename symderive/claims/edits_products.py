@@ -1,4 +1,7 @@
-"""Products, powers and inverses entry by entry where those of matrices are needed, or the other way round."""
+"""Products, powers and inverses entry by entry where those of matrices are needed, or the other way round.
+
+And inverses that are missing, or one too many: a covariance for a precision.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,26 @@ def matrix_products(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             everywhere = map_nodes(node, lambda n, c=change: next(c(desk, n), n))  # type: ignore[misc]
             said = words.format(desk.text(first[1]), desk.text(first[2]))
             yield Edit(kind, everywhere, f"{said} So are the others like it.")
+    for place, inner in places(node):
+        for new in _inverted(desk, inner):
+            yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
+def _inverted(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
+    """A matrix for its inverse, an inverse for the matrix."""
+    if isinstance(node, syntax.Method) and node.name in ("inv", "inverse"):
+        yield node.value
+    elif isinstance(node, syntax.Name) and _is_square(desk, node):
+        yield syntax.Method(node, "inv", (), ())
+
+
+def _is_square(desk: Desk, node: syntax.Node) -> bool:
+    """Whether an expression is a matrix with as many rows as columns, at both points."""
+    try:
+        shapes = [b.plain_array(node).shape for b in desk.benches]
+    except (ClaimError, SymderiveError, ValueError):
+        return False
+    return all(len(s) == 2 and s[0] == s[1] for s in shapes)
 
 
 def _powers(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:

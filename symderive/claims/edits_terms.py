@@ -45,6 +45,7 @@ from symderive.claims.trees import (
     terms_of,
     times,
 )
+from symderive.claims.world import gradient_names
 from symderive.spec import syntax
 from symderive.spec.functions import FUNCTIONS
 
@@ -88,16 +89,12 @@ def _superfluous(desk: Desk, factors: Sequence[tuple[str, syntax.Node]]) -> str:
 
 
 def complements(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A gate for what it leaves over: ``1 - z`` for ``z``."""
+    """A gate for what it leaves over: ``1 - z`` for ``z``; a gradient is none."""
+    gradients = gradient_names(desk.spec)
     for place, inner in places(node):
-        if is_position(node, place):
-            continue
-        new: syntax.Node | None = None
-        if is_complement(inner):
-            new = inner.right
-        elif rank(desk, tensor_of(inner)) >= 0:
-            new = syntax.Binary("-", number(1), inner)
-        if new is not None:
+        gate = rank(desk, tensor_of(inner)) >= 0 and tensor_of(inner) not in gradients
+        if (gate or is_complement(inner)) and not is_position(node, place):
+            new = inner.right if is_complement(inner) else syntax.Binary("-", number(1), inner)
             yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
 
 

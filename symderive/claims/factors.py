@@ -112,7 +112,7 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int 
     names = [n for n, _ in ratio.powers]
     if names and abs(ratio.number) == 1 and set(names) <= set(desk.sizes) and len({p for _, p in ratio.powers}) == 1:
         name, power = " * ".join(names), ratio.powers[0][1]
-        if power == -1:
+        if power == -1 and not _takes_root(desk, names):
             sentence = f"A mean over {name} entries is taken, but {where} sum{s}: divide by {name}."
             return "mean_vs_sum", sentence
         if power == 1 and _averages(desk, names):
@@ -139,6 +139,12 @@ def _averages(desk: Desk, names: Collection[str]) -> bool:
     """Whether a claim takes a mean, or divides by one of these sizes."""
     nodes = [desk.node, *(h.statement.sides[0] for h in desk.court.helpers if h.name in names_in(desk.node))]
     return any(takes(n, "mean") or any(_divides(inner, names) for inner in n.walk()) for n in nodes)
+
+
+def _takes_root(desk: Desk, names: Collection[str]) -> bool:
+    """Whether a claim has the root of one of these sizes, which belongs to no mean."""
+    calls = (n for n in desk.node.walk() if isinstance(n, syntax.Call) and n.function in ("sqrt", "rsqrt"))
+    return any(names_in(c) & set(names) for c in calls)
 
 
 def _divides(node: syntax.Node, names: Collection[str]) -> bool:

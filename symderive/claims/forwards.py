@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from symderive.check.floats import FLOAT
+from symderive.check.numbers import Domain
 from symderive.claims.bench import Bench
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import BOUNDING
+from symderive.claims.exactly import worth_the_claim
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.points import Point
-from symderive.claims.trees import Place, binders_above, negated, places, put, tensor_of
+from symderive.claims.trees import Place, binders_above, negated, number, places, put, tensor_of
 from symderive.claims.world import World
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
@@ -34,11 +37,10 @@ def _gradients(
     """
     desk.spend_forward()
     found = []
-    ones = not any(n.startswith("d") and n[1:] in desk.spec.outputs for n in names_in(desk.node))
     for point in desk.points if points is None else points:
         first = point.world(desk.spec, FLOAT)
         try:
-            upstreams = {n: np.ones(np.shape(a)) for n, a in first.upstreams.items()} if ones else first.upstreams
+            upstreams = _upstreams(desk, first)
             world = World(
                 desk.spec, point.sizes, first.plain_inputs, upstreams, FLOAT,
                 constants=point.constants, equations=equations,
@@ -57,9 +59,28 @@ def _is_claim(desk: Desk, equations: Sequence[model.Equation], tensor: str) -> b
     if not all(map(_alike, gradients, desk.claimed)):
         return False
     others = _gradients(desk, equations, tensor, desk.court.points.main)
-    return others is not None and all(
+    if others is None or not all(
         _alike(g, desk.value(b, desk.node)) for g, b in zip(others, desk.elsewhere, strict=True)
+    ):
+        return False
+    return desk.outcome.error is not None or worth_the_claim(desk, partial(_gradient, desk, equations))
+
+
+def _gradient(desk: Desk, equations: Sequence[model.Equation], point: Point, base: Domain) -> np.ndarray:
+    """The gradient that the claim is about under other equations, entry by entry."""
+    first = point.world(desk.spec, base)
+    upstreams = _upstreams(desk, first)
+    world = World(
+        desk.spec, point.sizes, first.plain_inputs, upstreams, base, constants=point.constants, equations=equations
     )
+    return Bench(world).sides(desk.line, number(0)).true
+
+
+def _upstreams(desk: Desk, world: World) -> Mapping[str, np.ndarray]:
+    """The upstreams of a world, or ones for a claim that mentions none."""
+    if any(n.startswith("d") and n[1:] in desk.spec.outputs for n in names_in(desk.node)):
+        return world.upstreams
+    return {n: np.ones(np.shape(a), dtype=int) for n, a in world.upstreams.items()}
 
 
 def _alike(gradient: np.ndarray, claimed: np.ndarray) -> bool:

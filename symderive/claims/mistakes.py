@@ -11,9 +11,10 @@ import numpy as np
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import alike, counts, is_position, with_tensor
+from symderive.claims.exactly import worth_the_claim
 from symderive.claims.fit import chains
-from symderive.claims.lines import ClaimError, Line
-from symderive.claims.trees import factors_of, get, negated, places, product_of, put, sum_of, tensor_of, terms_of
+from symderive.claims.lines import ClaimError, Line, names_in
+from symderive.claims.trees import Place, factors_of, get, negated, places, product_of, put, sum_of, tensor_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -74,10 +75,14 @@ def line_of(desk: Desk, statement: syntax.Statement) -> Line:
 def gives_everywhere(desk: Desk, node: syntax.Node, line: Line) -> bool:
     """Whether an expression is the claim at all points, on every side of every kink."""
     try:
-        return all(
+        if not all(
             close_floats(np.reshape(desk.value(b, node, line), claimed.shape), claimed, 1e-9)
             for b in desk.elsewhere
             for claimed in [desk.value(b, desk.node)]
+        ):
+            return False
+        return desk.outcome.error is not None or worth_the_claim(
+            desk, lambda point, base: desk.court.bench(point, base).sides(line, node).claimed
         )
     except (ClaimError, SymderiveError, ValueError):
         return False
@@ -119,10 +124,20 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
                 rest = [t for n, t in enumerate(terms) if n not in gone]
                 if _is_one(rest):
                     continue  # 1 - p is missing as a factor
-                words = ", ".join(_signed(put(right, place, sum_of([terms[n]]))) for n in gone)
+                words = ", ".join(_signed(_alone(right, place, sum_of([terms[n]]))) for n in gone)
                 text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(desk, right)}."
                 lacked = sum_of([terms[n] for n in gone])
                 yield Mistake("missing_term", put(right, place, sum_of(rest)), text, put(right, place, lacked))
+
+
+def _alone(root: syntax.Node, place: Place, term: syntax.Node) -> syntax.Node:
+    """What a term contributes to an expression: without the terms beside it, and beside what it stands in."""
+    if not place:
+        return term
+    inner = _alone(get(root, place[:1]), place[1:], term)
+    if isinstance(root, syntax.Binary) and _is_chain(root):
+        return negated(inner) if root.op == "-" and place[0][0] == "right" else inner
+    return put(root, place[:1], inner)
 
 
 def _signed(term: syntax.Node) -> str:
@@ -169,11 +184,14 @@ def _flipped_terms(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
 
 
 def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
-    """A factor that is no sum, or one such as ``1 - p**2``: where more is missing, it is a term as well.
+    """A factor that is no sum, or one such as ``1 - p**2`` or ``n + 1``: where more is missing, it is a term as well.
 
     Of a divisor that all terms have in common, the claim may lack it in one.
     """
-    yield from _dropped_factors(desk, right, lambda f: not _is_chain(f) or _is_one(terms_of(f)[:1]))
+    tensors = desk.benches[0].tensors.keys()
+    yield from _dropped_factors(
+        desk, right, lambda f: not _is_chain(f) or _is_one(terms_of(f)[:1]) or not names_in(f) & tensors
+    )
     yield from _dropped_factors(desk, _spread(right), lambda f: not _is_chain(f), "/")
 
 

@@ -60,7 +60,9 @@ def two_changes(desk: Desk) -> Finding | None:
 
 
 def _both(first: Tried, found: Finding) -> Finding:
-    """Two mistakes, the first of which gives its kind."""
+    """Two mistakes, the first of which gives its kind; the same at two places is one."""
+    if first.edit.words == found.sentence:
+        return replace(found, kind=first.edit.kind)
     return replace(found, kind=first.edit.kind, sentence=f"{SEVERAL} {first.edit.words} {found.sentence}")
 
 

@@ -30,8 +30,16 @@ def lacking_term(desk: Desk, node: syntax.Node) -> Finding | None:
 
 
 def missing_product(desk: Desk) -> Finding | None:
-    """The claim lacks a term that is a product of tensors at hand: ``- V[i, f] * x[i]**2``."""
-    return _missing(desk, desk.node, lambda rest: _products(desk, rest))
+    """The claim lacks a term that is a product of tensors at hand, also one on a diagonal: ``- V[i, f] * x[i]**2``."""
+    return _missing(desk, desk.node, lambda rest: itertools.chain(_products(desk, rest), _on_diagonals(desk, rest)))
+
+
+def _on_diagonals(desk: Desk, rest: np.ndarray) -> Iterator[syntax.Node]:
+    """Products with a delta outside of which there is nothing left: ``delta(k, j) * p[n, k]``."""
+    for delta in deltas(desk, desk.node, ()):
+        ones = np.broadcast_to(desk.value(desk.benches[0], delta), rest.shape) != 0
+        if not (_used(rest) & ~ones).any():
+            yield from (syntax.Binary("*", delta, product) for product in _products(desk, rest))
 
 
 def _missing(
@@ -90,10 +98,16 @@ def _named(desk: Desk, factor: syntax.Node) -> str:
     return f"factor {desk.text(factor)}"
 
 
+def _used(target: np.ndarray) -> np.ndarray:
+    """The entries that are not 0, nor what rounding leaves of it."""
+    finite = np.isfinite(target)
+    return finite & (np.abs(target) > _ROUNDING * np.abs(target[finite]).max(initial=0.0))
+
+
 def _products(desk: Desk, target: np.ndarray) -> Iterator[syntax.Node]:
     """Products of powers of up to three tensors at hand that have the target's entries, but for a common factor."""
     target = np.asarray(target, dtype=float)
-    used = np.isfinite(target) & (target != 0)
+    used = _used(target)
     if used.sum() < FEWEST:
         return
     logs: list[tuple[syntax.Node, np.ndarray]] = []
@@ -115,6 +129,7 @@ def _products(desk: Desk, target: np.ndarray) -> Iterator[syntax.Node]:
 
 _POWERS = (1, 2, -1)
 _CLOSE = 1e-8
+_ROUNDING = 1e-12
 FEWEST = 3
 MOST_TENSORS = 10
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
+from symderive.claims.edit_tools import counts
 from symderive.claims.edits_axes import means
-from symderive.claims.edits_terms import complements, factors_dropped
+from symderive.claims.edits_terms import complements, factors_dropped, numbers
 from symderive.claims.factors import factor_words, scaled, takes
-from symderive.claims.lines import ClaimError
+from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import axis, method, negated, number, rename
+from symderive.claims.trees import axis, factors_of, method, negated, number, product_of, rename
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -24,7 +25,9 @@ from symderive.spec import syntax
 def whole_factor(desk: Desk) -> Finding | None:
     """The claim is the gradient times a number."""
     ratio = _ratio(desk)
-    if ratio is None or ratio.is_one:
+    if ratio is None:
+        return _other_number(desk)
+    if ratio.is_one:
         return None
     if ratio.number == -1 and not ratio.powers:
         corrected = negated(desk.node)
@@ -41,19 +44,55 @@ def whole_factor(desk: Desk) -> Finding | None:
             if desk.fits(edit.node):
                 return Finding(edit.kind, edit.words, edit.node)
     corrected = scaled(ratio, desk.node)
-    return Finding(kind, words, corrected) if desk.fits(corrected) else None
+    return Finding(kind, words, corrected) if desk.fits(corrected) else _other_number(desk)
 
 
 def _ratio(desk: Desk) -> Ratio | None:
-    if desk.claimed is None:
-        return None
+    values = _ratios(desk)
+    return desk.named(values) if len(values) >= len(desk.benches) else None
+
+
+def _ratios(desk: Desk) -> list[float]:
+    """What the claim must be multiplied by on each of the ratio benches, up to the first that has none."""
     values: list[float] = []
-    for bench in desk.ratio_benches:
+    for bench in desk.ratio_benches if desk.claimed is not None else ():
         value = constant_ratio(desk.truth(bench), desk.value(bench, desk.node))
         if value is None:
             break
         values.append(value)
-    return desk.named(values) if len(values) >= len(desk.benches) else None
+    return values
+
+
+def _other_number(desk: Desk) -> Finding | None:
+    """The claim is off by a number of no simple name: a size less 1, or what the forward makes of sizes alone."""
+    values = _ratios(desk)
+    if len(values) < len(desk.benches):
+        return None
+    for edit in numbers(desk, desk.node):
+        if desk.fits(edit.node):
+            return Finding(edit.kind, edit.words, edit.node)
+    for part in dict.fromkeys(_numbers_made(desk)):
+        sizes = [float(b.plain_array(part)) for b in desk.ratio_benches[: len(values)]]
+        for op, power in (("*", 1), ("/", -1)):
+            rest = desk.named([v / s**power for v, s in zip(values, sizes, strict=True)])
+            if rest is None:
+                continue
+            corrected = scaled(rest, product_of([*factors_of(part), *factors_of(desk.node)]))
+            if op == "/":
+                corrected = scaled(rest, syntax.Binary("/", desk.node, part))
+            if desk.fits(corrected):
+                what = f"factor {desk.text(part)}" if op == "*" else f"division by {desk.text(part)}"
+                return Finding("factor", f"The {what} is missing.", corrected)
+    return None
+
+
+def _numbers_made(desk: Desk) -> Iterator[syntax.Node]:
+    """What the forward makes of sizes and constants alone: ``sqrt(2 / F)``."""
+    for equation in desk.spec.equations:
+        for node in equation.right.walk():
+            made = isinstance(node, syntax.Call | syntax.Binary) and names_in(node)
+            if made and counts(desk.spec, node):
+                yield node
 
 
 def subject(desk: Desk) -> str:

@@ -1,0 +1,138 @@
+"""A factor that only one term of a claim lacks: the inner derivative of one of two parts, say."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from symderive.claims.bench import Bench
+from symderive.claims.desk import Desk, Finding
+from symderive.claims.edit_tools import available, composites, is_complement
+from symderive.claims.factors import scaled
+from symderive.claims.fit import MOST_ALONGSIDE, chains
+from symderive.claims.lines import ClaimError
+from symderive.claims.ratios import Ratio, constant_ratio
+from symderive.claims.residual import FEWEST, MOST_TENSORS
+from symderive.claims.trees import factors_of, number, product_of, put, sum_of
+from symderive.errors import SymderiveError
+from symderive.spec import syntax
+
+Signed = tuple[int, syntax.Node]
+
+CLOSE = 1e-8
+
+
+def lacking_in_a_term(desk: Desk) -> Finding | None:
+    """One term of a sum, in which the claim is linear, lacks a factor, a division, or a product of two."""
+    factors: list[tuple[syntax.Node, np.ndarray]] | None = None
+    for place, terms in chains(desk.node):
+        if not 2 <= len(terms) <= MOST_TERMS:
+            continue
+        factors = _known(desk) if factors is None else factors
+        for n, (sign, term) in enumerate(terms):
+            rest = [put(desk.node, place, sum_of([t])) for m, t in enumerate(terms) if m != n]
+            wanted = _quotient(desk, rest, put(desk.node, place, sum_of([(sign, term)])))
+            for factor in _made(factors, wanted) if wanted is not None else ():
+                if desk.late:
+                    return None
+                product = product_of([*factors_of(term), *factors_of(factor)])
+                ratio = _ratio(desk, rest, put(desk.node, place, sum_of([(sign, product)])))
+                if ratio is None:
+                    continue
+                changed = [*terms[:n], (sign, scaled(ratio, product)), *terms[n + 1 :]]
+                if desk.fits(corrected := put(desk.node, place, sum_of(changed))):
+                    return Finding("factor", _words(desk, scaled(ratio, factor), term), corrected)
+    return None
+
+
+MOST_TERMS = 4
+"""Terms of a sum that are looked at one by one."""
+
+
+def _words(desk: Desk, factor: syntax.Node, term: syntax.Node) -> str:
+    if isinstance(factor, syntax.Binary) and factor.op == "/" and factor.left == number(1):
+        return f"The division of the term {desk.text(term)} by {desk.text(factor.right)} is missing."
+    return f"The factor {desk.text(factor)} is missing in the term {desk.text(term)}."
+
+
+def _grounds(desk: Desk) -> list[Bench]:
+    """Benches of the same sizes, where one may have too few entries to tell."""
+    first = desk.ratio_benches[0]
+    return [first, *(desk.alongside(first, n) for n in range(MOST_ALONGSIDE))]
+
+
+def _known(desk: Desk) -> list[tuple[syntax.Node, np.ndarray]]:
+    """What may be a factor, with its entries, as logarithms; NaN where it is 0."""
+    found = []
+    parts = [n for n in composites(desk, desk.node, ()) if is_complement(n)]
+    for node in dict.fromkeys([*available(desk, desk.node, ()), *parts]):
+        try:
+            rows = [np.broadcast_to(desk.value(b, node), desk.truth(b).shape).ravel() for b in _grounds(desk)]
+        except (ClaimError, SymderiveError, ValueError):
+            continue
+        values = np.concatenate(rows)
+        if values.any() and np.isfinite(values).all():
+            found.append((node, _log(values)))
+    return found[:MOST_TENSORS]
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.where(values != 0, np.log(np.abs(values)), np.nan)
+
+
+def _left(desk: Desk, bench: Bench, rest: Sequence[syntax.Node]) -> np.ndarray:
+    """What a term must be worth beside the others."""
+    true = desk.truth(bench)
+    return np.asarray(true - sum(np.broadcast_to(desk.value(bench, r), true.shape) for r in rest))
+
+
+def _quotient(desk: Desk, rest: Sequence[syntax.Node], term: syntax.Node) -> np.ndarray | None:
+    """What a term must be multiplied by at each entry, as logarithms; None where there is no such thing."""
+    rows = []
+    try:
+        for bench in _grounds(desk):
+            wanted = _left(desk, bench, rest)
+            has = np.broadcast_to(desk.value(bench, term), wanted.shape)
+            scale = np.abs(wanted).max(initial=0.0)
+            if np.abs(wanted[has == 0]).max(initial=0.0) > CLOSE * scale:
+                return None
+            with np.errstate(all="ignore"):
+                rows.append(np.where(has != 0, wanted / has, 0).ravel())
+    except (ClaimError, SymderiveError, ValueError):
+        return None
+    values = np.concatenate(rows)
+    return _log(values) if np.isfinite(values).all() and np.count_nonzero(values) >= FEWEST else None
+
+
+def _made(factors: Sequence[tuple[syntax.Node, np.ndarray]], wanted: np.ndarray) -> Iterator[syntax.Node]:
+    """Products of powers of one or two factors that have these entries, but for a number."""
+    used = ~np.isnan(wanted)
+    for count in (1, 2):
+        for chosen in itertools.combinations(factors, count):
+            for powers in itertools.product((1, -1, 2, -2), repeat=count):
+                gap = wanted[used] - sum(p * log[used] for p, (_, log) in zip(powers, chosen, strict=True))
+                if np.isfinite(gap).all() and np.ptp(gap) < CLOSE:
+                    yield product_of([_power(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
+
+
+def _power(node: syntax.Node, power: int) -> tuple[str, syntax.Node]:
+    raised = node if abs(power) == 1 else syntax.Binary("**", node, number(abs(power)))
+    return ("*" if power > 0 else "/"), raised
+
+
+def _ratio(desk: Desk, rest: Sequence[syntax.Node], term: syntax.Node) -> Ratio | None:
+    """The number by which a term must be multiplied, by name."""
+    values: list[float] = []
+    for bench in desk.ratio_benches:
+        try:
+            wanted = _left(desk, bench, rest)
+            value = constant_ratio(wanted, np.broadcast_to(desk.value(bench, term), wanted.shape))
+        except (ClaimError, SymderiveError, ValueError):
+            return None
+        if value is None:
+            break
+        values.append(value)
+    return desk.named(values) if len(values) >= len(desk.benches) else None

@@ -1,0 +1,137 @@
+"""Which kind a mistake is of: the smallest change that makes the claim right, and only what does so exactly."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from symderive import spec as specs
+from symderive.claims import judge_text
+
+
+def spec(*, forward, **parts):
+    head = yaml.safe_dump({"name": "op", "sizes": {"N": 3, "K": 4, "F": 2}, **parts})
+    return specs.loads(head + "forward: |\n" + "\n".join(f"  {row}" for row in forward.split("\n")))
+
+
+def given(*shape):
+    return {"shape": list(shape), "grad": False}
+
+
+BUMPS = spec(inputs={"w": ["N"], "h": given("N"), "x": given("N")}, forward="y[n] = h[n] * w[n] + exp(-x[n]**2)")
+BELL = spec(
+    inputs={"x": ["N"], "P": given("N", "N")},
+    forward="z = sum[i, j](x[i] * P[i, j] * x[j])\nf = exp(-z / 2)",
+)
+SCALARS = spec(inputs={"a": [], "v": ["N"], "x": ["N"]}, forward="u[n] = a * x[n]\nL = sum[n](v[n] * u[n])")
+FEATURES = spec(inputs={"a": ["N", "F"]}, forward="z[n, f] = sqrt(2 / F) * cos(a[n, f])")
+SCATTER = spec(
+    inputs={"Z": ["N", "K"]},
+    forward="S[i, j] = sum[n](Z[n, i] * Z[n, j]) / (N - 1)\nc[n] = sum[i](Z[n, i])",
+    output="S",
+)
+COUNTED = spec(inputs={"y": ["N"]}, forward="L = sum[n](y[n]**2 * (n + 1))")
+WRAPPED = spec(
+    inputs={"x": ["N"], "t": given("N")}, forward="h[n] = x[n] - t[n]\ng[n] = h[n]**2\nf[n] = x[n]\n", output=["f", "g"]
+)
+GAUSS = spec(
+    inputs={"R": ["N", "K"], "P": {"shape": ["K", "K"], "assume": "spd"}},
+    forward="L = N / 2 * logdet[i, j](P[i, j]) - sum[n, i, j](R[n, i] * P[i, j] * R[n, j]) / 2",
+)
+SUMS = spec(inputs={"x": ["N"]}, indices={"t": "N"}, forward="s[t] = sum[u : u < t](x[u])\nL = sum[t](s[t]**2)")
+PAIRS = spec(
+    inputs={"m": ["N"], "r": given("N", "N")},
+    forward="E = sum[i, j : i < j](m[i] * m[j] / (r[i, j]**2 + r[j, i]**2 + 1))",
+)
+SOFTMAX = spec(inputs={"z": ["N", "K"]}, forward="p[n, k] = softmax[k](z[n, k])")
+RAYS = spec(
+    inputs={"a": {"shape": ["N"], "assume": "unit"}, "c": ["N"]},
+    indices={"i": "N"},
+    forward="T[i] = prod[j : j < i](1 - a[j])\nC = sum[i](T[i] * a[i] * c[i])",
+)
+ANGLE = spec(inputs={"c": {"shape": ["N"], "assume": "unit"}}, forward="th[n] = acos(c[n])")
+ONES = spec(
+    inputs={"x": ["N", "K"], "b": [1, "K"], "s": given("N", 1)}, forward="y[n, k] = (x[n, k] + b[0, k]) * s[n, 0]"
+)
+IMAGES = spec(
+    sizes={"H": 5, "W": 6, "R": 3},
+    inputs={"x": ["H", "W"], "k": ["R", "R"]},
+    indices={"i": "H // 2", "j": "W // 2"},
+    forward="y[i, j] = sum[a, b](pad(x[2*i + a - 1, 2*j + b - 1]) * k[a, b])",
+)
+LOGISTIC = spec(
+    inputs={"X": given("N", "K"), "w": ["K"], "t": given("N")},
+    forward="z[n] = sum[k](X[n, k] * w[k])\nL = sum[n](softplus(z[n]) - t[n] * z[n])",
+)
+ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(a) + sin(a + b)", output=["x", "y"])
+
+
+@pytest.mark.parametrize(
+    ("op", "claim", "kind", "words"),
+    [
+        (BELL, "dx = -df * (P + P.T) @ x / 2", "factor", "f"),
+        (BELL, "dx = -df * exp(z / 2) * (P + P.T) @ x / 2", "sign", "The sign inside exp(z / 2) is wrong."),
+        (SCALARS, "da = a * (v @ x)", "factor", "The factor a is one too many."),
+        (FEATURES, "da = -sin(a) * dz", "factor", "The factor sqrt(2 / F) is missing."),
+        (SCATTER, "dZ = Z @ (dS + dS.T) / N", "factor", "N should be N - 1."),
+        (COUNTED, "dy = 2 * y", "factor", "n + 1"),
+        (GAUSS, "dR = -R @ P.inv()", "wrong_operand", "P.inv() should be P."),
+        (GAUSS, "dP = N / 2 * P - R.T @ R / 2", "wrong_operand", "P should be P.inv()."),
+        (SUMS, "dx[u] = 2 * sum[t : t >= u](s[t])", "extra_term", "t >= u of the sum should be t > u."),
+        (SUMS, "dx[u] = 2 * sum[t](s[t])", "extra_term", "what is not t > u is left out of the sum."),
+        (PAIRS, "dm[i] = sum[j](m[j] / (r[i, j]**2 + r[j, i]**2 + 1))", "extra_term", "j = i is left out of the sum."),
+        (
+            PAIRS,
+            "dm[i] = sum[j : j < i](m[j] / (r[i, j]**2 + r[j, i]**2 + 1))",
+            "missing_term",
+            "The condition j < i of the sum should be j != i.",
+        ),
+        (SOFTMAX, "D(p[n, k], z[n, j]) = -p[n, k] * p[n, j]", "missing_term", "delta(k, j)"),
+        (
+            RAYS,
+            "da[i] = T[i] * c[i] - sum[k : k > i](T[k] * a[k] * c[k])",
+            "factor",
+            "The division of the term sum[k : k > i](T[k] * a[k] * c[k]) by 1 - a[i] is missing.",
+        ),
+        (ANGLE, "dc = -dth / (1 - c**2)", "factor", "1 - c**2 should be sqrt(1 - c**2)."),
+        (
+            IMAGES,
+            "dx[h, w] = sum[i, j](dy[i, j] * pad(k[2*i + 1 - h, 2*j + 1 - w]))",
+            "wrong_index",
+            "k[2 * i + 1 - h, 2 * j + 1 - w] should be k[",
+        ),
+        (
+            IMAGES,
+            "dk[a, b] = sum[i, j](dy[i, j] * pad(x[i + a - 1, j + b - 1]))",
+            "wrong_index",
+            "x[i + a - 1, j + b - 1] should be x[2 * i + a - 1, 2 * j + b - 1].",
+        ),
+        (LOGISTIC, "dw = (X @ w - t) @ X", "wrong_operand", "X @ w should be sigmoid(X @ w)."),
+        (SOFTMAX, "dz = p * (dp - (p * dp).sum(0))", "wrong_index", "(p * dp).sum(0) runs over the wrong axis."),
+        (ONES, "db = dy * s", "missing_sum", "before the sum over axis 0"),
+        (ARM, "db = -dx * sin(b) + dy * cos(b)", "missing_term", "The term + a is missing beside b."),
+    ],
+)
+def test_the_smallest_change_gives_the_kind(op, claim, kind, words):
+    (result,) = judge_text(op, claim)
+    said = result.diagnosis
+    assert (said.kind, words in said.sentence, "more than one" in said.sentence) == (kind, True, False), said
+    (offered,) = judge_text(op, said.correction.split("\n")[-1]) if "\n" not in said.correction else (None,)
+    assert offered is None or offered.verdict == "right"
+
+
+@pytest.mark.parametrize("claim", ["dw = dy * h * (1 + 1e-15)", "dw = dy * h + 1e-30"])
+def test_what_floats_cannot_tell_from_the_truth_is_not_explained_by_a_forward_with_the_same_gradient(claim):
+    """No gradient with respect to ``w`` depends on the sign inside of the ``exp``."""
+    (result,) = judge_text(BUMPS, claim)
+    assert result.verdict == "wrong"
+    assert "exp" not in result.diagnosis.sentence
+    assert result.diagnosis.kind in ("factor", "extra_term")
+
+
+def test_a_gradient_that_is_almost_that_of_another_forward_is_not_said_to_be_it():
+    op = spec(inputs={"x": ["N"]}, forward="y[n] = exp(-x[n])")
+    (lost,) = judge_text(op, "dx = dy * exp(x)")
+    assert lost.diagnosis.kind == "sign"
+    (near,) = judge_text(op, "dx = dy * exp(x) * (1 + 1e-12)")
+    assert "is lost" not in near.diagnosis.sentence
