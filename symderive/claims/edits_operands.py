@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 
-from symderive.check.sample import numbers_of
 from symderive.claims.bench import free_names, map_nodes
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import (
@@ -224,21 +222,25 @@ def positions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             yield Edit("wrong_index", put(node, place, new), words)
     for place, access in places(node):
         if isinstance(access, syntax.Access) and sum(isinstance(i, syntax.Binary) for i in access.indices) > 1:
-            for moved in _together(access, desk):
+            for moved in _together(access):
                 words = f"{desk.text(access)} should be {desk.text(moved)}."
                 yield Edit("wrong_index", put(node, place, moved), words)
 
 
-def _together(access: syntax.Access, desk: Desk) -> Iterator[syntax.Access]:
-    """An access with each of its sums of indices changed in the same way: turned round, say, or moved by 1."""
-    changed = [n for n, i in enumerate(access.indices) if isinstance(i, syntax.Binary)]
-    ways = [list(_other_positions(i, desk)) for i in access.indices if isinstance(i, syntax.Binary)]
-    if len({len(w) for w in ways}) > 1:
-        return
-    for chosen in zip(*ways, strict=True):
-        moved = list(access.indices)
-        for n, new in zip(changed, chosen, strict=True):
-            moved[n] = new
+def _together(access: syntax.Access) -> Iterator[syntax.Access]:
+    """An access with each of its sums of indices changed in the same way: turned round, moved by 1, or by two."""
+    changes: tuple[Callable[[list[tuple[int, syntax.Node]]], list[tuple[int, syntax.Node]]], ...] = (
+        lambda terms: [*terms, (1, number(1))],
+        lambda terms: [*terms, (-1, number(1))],
+        lambda terms: [terms[0], *((-s, t) for s, t in terms[1:])],
+        lambda terms: [(s if isinstance(t, syntax.Number) else -s, t) for s, t in terms],
+        lambda terms: [(terms[0][0], syntax.Binary("*", number(2), terms[0][1])), *terms[1:]],
+    )
+    for change in changes:
+        moved = (
+            sum_of(change(terms_of(i))) if isinstance(i, syntax.Binary) and i.op in ("+", "-") else i
+            for i in access.indices
+        )
         yield replace(access, indices=tuple(moved))
 
 
@@ -274,21 +276,9 @@ def _other_positions(node: syntax.Binary, desk: Desk) -> Iterator[syntax.Node]:
             yield from (
                 sum_of([(s, t) for m, (s, t) in enumerate(terms) if m != n] + [(sign, f)]) for f in _parts(term)
             )
-            yield from (
-                sum_of([*terms[:n], (sign, syntax.Binary("*", number(f), term)), *terms[n + 1 :]])
-                for f in _strides(desk)
-                if not isinstance(term, syntax.Number)
-            )
         yield sum_of([(-s, t) for s, t in terms])
-        yield sum_of([(s if isinstance(t, syntax.Number) else -s, t) for s, t in terms])
-        yield sum_of([terms[0], *((-s, t) for s, t in terms[1:])])
         for by in (1, -1):
             yield sum_of([*terms, (by, number(1))])
-
-
-def _strides(desk: Desk) -> list[Fraction]:
-    """The whole numbers of the forward by which an index may be multiplied."""
-    return sorted(v for v in numbers_of(desk.spec) if v.denominator == 1 and v > 1)
 
 
 def _parts(term: syntax.Node) -> Iterator[syntax.Node]:
