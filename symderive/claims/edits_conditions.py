@@ -97,6 +97,8 @@ def _loosened(desk: Desk, node: syntax.Binder) -> Iterator[tuple[str, str, synta
     for n, part in enumerate(parts):
         if not isinstance(part, syntax.Compare) or len(part.ops) != 1 or not names_in(part) & set(node.indices):
             continue
+        if not all(isinstance(o, syntax.Name) for o in part.operands):
+            continue  # a length, which is no index
         (op,), text = part.ops, desk.text(part)
         for kind, other in _WIDTHS.get(op, ()):
             new = replace(part, ops=(other,))
