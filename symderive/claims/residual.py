@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import available, composites, deltas
 from symderive.claims.factors import scaled
@@ -54,7 +53,8 @@ def _missing(
     for candidate in candidates(rests[0]):
         if desk.late:
             return None
-        ratio = _ratio(desk, benches, rests, candidate)
+        parts = (np.broadcast_to(desk.value(b, candidate), r.shape) for b, r in zip(benches, rests, strict=True))
+        ratio = ratio_of(desk, zip(rests, parts, strict=False))
         if ratio is None:
             continue
         positive = Ratio(abs(ratio.number), ratio.powers)
@@ -84,7 +84,7 @@ def lacking_factor(desk: Desk, node: syntax.Node, several: bool = False) -> Find
         if desk.late:
             return None
         product = product_of([*factors_of(node), *factors_of(candidate)])
-        ratio = _quotient(desk, product)
+        ratio = ratio_of(desk, ((desk.truth(b), desk.value(b, product)) for b in desk.ratio_benches))
         if ratio is not None and desk.fits(corrected := scaled(ratio, product)):
             factor = scaled(ratio, candidate)
             return Finding("factor", f"The {_named(desk, factor)} is missing.", corrected, lacked=factor)
@@ -124,7 +124,7 @@ def _products(desk: Desk, target: np.ndarray) -> Iterator[syntax.Node]:
             for powers in itertools.product(_POWERS, repeat=count):
                 rest = wanted - sum(p * log for p, (_, log) in zip(powers, chosen, strict=True))
                 if np.ptp(rest) < _CLOSE:
-                    yield product_of([_factor(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
+                    yield product_of([raised(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
 
 
 _POWERS = (1, 2, -1)
@@ -134,21 +134,25 @@ FEWEST = 3
 MOST_TENSORS = 10
 
 
-def _factor(node: syntax.Node, power: int) -> tuple[str, syntax.Node]:
-    raised = node if abs(power) == 1 else syntax.Binary("**", node, number(abs(power)))
-    return ("*" if power > 0 else "/"), raised
+def raised(node: syntax.Node, power: int) -> tuple[str, syntax.Node]:
+    """A factor that is a power of a node."""
+    base = node if abs(power) == 1 else syntax.Binary("**", node, number(abs(power)))
+    return ("*" if power > 0 else "/"), base
 
 
-def _quotient(desk: Desk, node: syntax.Node) -> Ratio | None:
+def ratio_of(desk: Desk, sides: Iterable[tuple[np.ndarray, np.ndarray]]) -> Ratio | None:
+    """The number, by name, that the first of each two sides is of the second: two for each of the ratio benches.
+
+    They are computed as far as they are needed; where that cannot be done there is no such number.
+    """
     values: list[float] = []
-    for bench in desk.ratio_benches:
-        try:
-            value = constant_ratio(desk.truth(bench), desk.value(bench, node))
-        except (ClaimError, SymderiveError, ValueError):
-            return None
-        if value is None:
-            break
-        values.append(value)
+    try:
+        for wanted, part in sides:
+            if (value := constant_ratio(wanted, part)) is None:
+                break
+            values.append(value)
+    except (ClaimError, SymderiveError, ValueError):
+        return None
     return desk.named(values) if len(values) >= len(desk.benches) else None
 
 
@@ -156,17 +160,3 @@ def _candidates(desk: Desk) -> Iterator[syntax.Node]:
     yield number(1)
     yield from deltas(desk, desk.node, ())
     yield from available(desk, desk.node, ())
-
-
-def _ratio(desk: Desk, benches: list[Bench], rests: list[np.ndarray], candidate: syntax.Node) -> Ratio | None:
-    values: list[float] = []
-    for bench, rest in zip(benches, rests, strict=True):
-        try:
-            part = np.broadcast_to(desk.value(bench, candidate), rest.shape)
-        except (ClaimError, SymderiveError, ValueError):
-            return None
-        value = constant_ratio(rest, part)
-        if value is None:
-            break
-        values.append(value)
-    return desk.named(values) if len(values) >= len(desk.benches) else None

@@ -13,8 +13,8 @@ from symderive.claims.edit_tools import available, composites, is_complement
 from symderive.claims.factors import scaled
 from symderive.claims.fit import MOST_ALONGSIDE, chains
 from symderive.claims.lines import ClaimError
-from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.residual import FEWEST, MOST_TENSORS
+from symderive.claims.ratios import Ratio
+from symderive.claims.residual import FEWEST, MOST_TENSORS, raised, ratio_of
 from symderive.claims.trees import factors_of, number, product_of, put, sum_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -115,24 +115,10 @@ def _made(factors: Sequence[tuple[syntax.Node, np.ndarray]], wanted: np.ndarray)
             for powers in itertools.product((1, -1, 2, -2), repeat=count):
                 gap = wanted[used] - sum(p * log[used] for p, (_, log) in zip(powers, chosen, strict=True))
                 if np.isfinite(gap).all() and np.ptp(gap) < CLOSE:
-                    yield product_of([_power(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
-
-
-def _power(node: syntax.Node, power: int) -> tuple[str, syntax.Node]:
-    raised = node if abs(power) == 1 else syntax.Binary("**", node, number(abs(power)))
-    return ("*" if power > 0 else "/"), raised
+                    yield product_of([raised(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
 
 
 def _ratio(desk: Desk, rest: Sequence[syntax.Node], term: syntax.Node) -> Ratio | None:
     """The number by which a term must be multiplied, by name."""
-    values: list[float] = []
-    for bench in desk.ratio_benches:
-        try:
-            wanted = _left(desk, bench, rest)
-            value = constant_ratio(wanted, np.broadcast_to(desk.value(bench, term), wanted.shape))
-        except (ClaimError, SymderiveError, ValueError):
-            return None
-        if value is None:
-            break
-        values.append(value)
-    return desk.named(values) if len(values) >= len(desk.benches) else None
+    wanted = ((b, _left(desk, b, rest)) for b in desk.ratio_benches)
+    return ratio_of(desk, ((w, np.broadcast_to(desk.value(b, term), w.shape)) for b, w in wanted))
