@@ -273,7 +273,8 @@ class Bench:
     def flat(self, name: str, array: Any, indices: Sequence[syntax.Node]) -> np.ndarray:
         """A tensor with its batch axes as one, where its first index is ``...``. Raises where the ranks differ."""
         array = objects(array)
-        if indices and isinstance(indices[0], syntax.Batch):
+        derivatives = name.startswith((JACOBIAN, "D("))  # both batches in them are one axis already
+        if indices and isinstance(indices[0], syntax.Batch) and not derivatives:
             array = array.reshape(math.prod(array.shape[: self.world.batch]), *array.shape[self.world.batch :])
         if array.ndim != len(indices):
             axes = f"{array.ndim} {'axis' if array.ndim == 1 else 'axes'}"

@@ -220,6 +220,10 @@ class Desk:
         except (ClaimError, SymderiveError):
             return None
 
+    def laid_out(self, bench: Bench, array: np.ndarray) -> np.ndarray:
+        """An array of the tensor's shape with an axis for each index of the left side."""
+        return array if self.line.indices is None else bench.flat(self.line.name, array, self.line.indices)
+
     def value(self, bench: Bench, node: syntax.Node, line: Line | None = None) -> np.ndarray:
         """An expression on a bench as floats, over the indices of the left side. Raises :class:`ClaimError`."""
         line = line or self.line

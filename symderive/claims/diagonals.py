@@ -38,7 +38,7 @@ def without_cross_terms(desk: Desk) -> Finding | None:
             continue
         if _entry_by_entry(desk, y):
             continue
-        if desk.fits_truth(lambda bench, y=y: _diagonal(bench, y, x)):  # type: ignore[misc]
+        if desk.fits_truth(lambda bench, y=y: desk.laid_out(bench, _diagonal(bench, y, x))):  # type: ignore[misc]
             sentence = (
                 f"Only the diagonal of the Jacobian of {y} is taken: an entry of {y} depends on other entries of {x},"
                 " too, and their cross terms are missing."

@@ -44,6 +44,7 @@ PAIRS = spec(
     forward="E = sum[i, j : i < j](m[i] * m[j] / (r[i, j]**2 + r[j, i]**2 + 1))",
 )
 SOFTMAX = spec(inputs={"z": ["N", "K"]}, forward="p[n, k] = softmax[k](z[n, k])")
+BATCHES = spec(inputs={"z": ["...", "K"]}, forward="p[..., k] = softmax[k](z[..., k])")
 RAYS = spec(
     inputs={"a": {"shape": ["N"], "assume": "unit"}, "c": ["N"]},
     indices={"i": "N"},
@@ -87,6 +88,13 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
             "The condition j < i of the sum should be j != i.",
         ),
         (SOFTMAX, "D(p[n, k], z[n, j]) = -p[n, k] * p[n, j]", "missing_term", "delta(k, j)"),
+        (
+            BATCHES,
+            "dz[..., k] = dp[..., k] * p[..., k] * (1 - p[..., k])",
+            "missing_cross_terms",
+            "Only the diagonal of the Jacobian of p is taken",
+        ),
+        (BATCHES, "dz[..., k] = dp[..., k] * D(p[..., k], z[..., k])", "missing_cross_terms", "Only the diagonal"),
         (
             RAYS,
             "da[i] = T[i] * c[i] - sum[k : k > i](T[k] * a[k] * c[k])",
