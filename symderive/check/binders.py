@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from symderive.check.numbers import Value
+from symderive.check.numbers import MATRIX_METHODS, Value
 from symderive.spec import syntax
 from symderive.spec.functions import MATRIX, NORMALISERS, kept
 
@@ -121,14 +121,11 @@ def normaliser(c: Compiler, node: syntax.Binder, body: Closure, condition: Closu
     return call
 
 
-_MATRIX = {"inv": "inverse", "det": "determinant", "logdet": "logdet", "solve": "solve", "cholesky": "cholesky"}
-
-
 def matrix(c: Compiler, node: syntax.Binder, body: Closure, right: list[Closure]) -> Closure:
     """The matrix of the body, put through a function of matrices, with vectors over its rows behind it."""
     row, column = (c.slots[i] for i in node.indices)
     rows, columns = (range(c.ranges[i]) for i in node.indices)
-    function = getattr(c.domain, _MATRIX[node.op])
+    function = getattr(c.domain, MATRIX_METHODS[node.op])
 
     def at(e: Slots, r: int, c: int) -> Value:
         e[row], e[column] = r, c

@@ -2,7 +2,7 @@
 
 It computes what :mod:`symderive.check.closures` computes entry by entry, with the same numbers, much faster where
 there are many entries. Every value has one axis for each index of the expression, of extent 1 where it does not depend
-on it. What does not fit that scheme (an access out of its range in a branch that is not taken, a function of matrices)
+on it. What does not fit that scheme (an access out of its range in a branch that is not taken)
 raises :class:`~symderive.check.grid_numbers.Unsupported`, and whoever asked goes entry by entry.
 """
 

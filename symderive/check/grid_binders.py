@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symderive.check.grid_math import Value
+from symderive.check.grid_matrices import matrix
 from symderive.check.grid_numbers import FloatNumbers, Unsupported
 from symderive.check.grid_positions import index_of
 from symderive.spec import syntax
+from symderive.spec.functions import MATRIX
 
 if TYPE_CHECKING:
     from symderive.check.grid import Grid
 
 
 def binder(grid: Grid, node: syntax.Binder) -> Value:
-    """A reduction or normaliser, with or without a condition. Raises :class:`Unsupported` for others."""
-    rule = _RULES.get(node.op)
-    if rule is None or set(node.indices) & grid.listed:
+    """A reduction or normaliser, with or without a condition, or a function of matrices."""
+    if set(node.indices) & grid.listed:
         raise Unsupported
+    if node.op in MATRIX:
+        return matrix(grid, node)
+    rule = _RULES[node.op]
     node = _with_condition(grid, node)
     condition = None if node.condition is None else grid.truth(node.condition)
     if node.op == "sum" and condition is not None and not condition.all():

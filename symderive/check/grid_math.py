@@ -57,6 +57,10 @@ class GridMath:
         """The sum over axes, which stay with extent 1, of a product of arrays that broadcast to a shape."""
         return self.numbers.contract(factors, shape, axes)
 
+    def matrix(self, op: str, a: Value, *right: Value) -> Value:
+        """A function of each matrix of a stack, and of the vectors that go with it."""
+        return self.numbers.matrix(op, a, *right)
+
     def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
         """The array in a larger shape."""
         return np.broadcast_to(a, tuple(shape))

@@ -15,7 +15,8 @@ import numpy as np
 
 from symderive.check.contraction import contracted
 from symderive.check.floats import FLOAT
-from symderive.check.numbers import Domain
+from symderive.check.numbers import MATRIX_METHODS, Domain
+from symderive.spec.functions import MATRIX
 
 Array = Any
 
@@ -99,9 +100,23 @@ class GridNumbers:
         """Add values to the entries of an array at indices that may repeat."""
         raise NotImplementedError
 
+    def matrix(self, op: str, a: np.ndarray, *right: np.ndarray) -> np.ndarray:
+        """A function of each matrix of a stack, with the vectors that go with it, as the domain computes it."""
+        function = getattr(self.base, MATRIX_METHODS[op])
+        rows = zip(a.tolist(), *(r.tolist() for r in right), strict=True)
+        entries = _entries([function(*row) for row in rows])
+        shape = (len(a), *(a.shape[1] for _ in MATRIX[op].kept))
+        found = np.empty(len(entries), dtype=self.dtype)
+        found[:] = entries
+        return found.reshape(shape)
+
     def second_is(self, op: str, a: Array, b: Array) -> np.ndarray:
         """Where ``max(a, b)`` (``op`` is ``>``) or ``min(a, b)`` is the second of the two."""
         return ~self.is_nan(a) & (self.is_nan(b) | self.compare(op, b, a))
+
+
+def _entries(values: Any) -> list[Any]:
+    return [entry for value in values for entry in _entries(value)] if isinstance(values, list) else [values]
 
 
 class ExactNumbers(GridNumbers):

@@ -25,6 +25,15 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "!=": operator.ne,
 }
 
+MATRIX_METHODS = {
+    "inv": "inverse",
+    "det": "determinant",
+    "logdet": "logdet",
+    "solve": "solve",
+    "cholesky": "cholesky",
+}
+"""The method of a domain that computes each function of matrices."""
+
 
 class Domain:
     """The operations of one kind of number. Subclasses give the primitive ones; the rest is written with them."""

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from symderive.check.grid_math import GridMath, Value
-from symderive.check.grid_numbers import GridNumbers
+from symderive.check.grid_numbers import GridNumbers, Unsupported
+from symderive.claims.compare import finite
+from symderive.claims.sheet_matrices import ways_back
 from symderive.claims.tape import PARTIALS, descending
 
 Back = Callable[[np.ndarray], np.ndarray]
@@ -152,6 +154,15 @@ class Sheet(GridMath):
         value = self.numbers.contract(plain, shape, axes)
         ways = [(a, self.through([*plain[:n], *plain[n + 1 :]], plain[n])) for n, a in enumerate(factors)]
         return self.record(value, *ways)
+
+    def matrix(self, op: str, a: Value, *right: Value) -> Value:
+        """An adjoint flows by the rule of the function. Raises :class:`Unsupported` where there is no value."""
+        operands = (a, *right)
+        plain = tuple(_value(o) for o in operands)
+        value = self.numbers.matrix(op, *plain)
+        if not all(map(finite, value.flat)) or (op == "det" and (value == 0).any()):
+            raise Unsupported
+        return self.record(value, *zip(operands, ways_back(self.numbers, op, value, plain), strict=True))
 
     def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
         """What is read several times gets the sum of the adjoints, in the sweep."""

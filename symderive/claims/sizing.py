@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Integer, Mod, Symbol, floor
 
-from symderive.check import sample
-from symderive.claims.lines import FAULTS, NotJudged
-from symderive.claims.world import Sizes, World, random_upstreams
-from symderive.errors import SymderiveError
+from symderive.claims.regular import has_values
+from symderive.claims.world import Sizes
 from symderive.spec import model, syntax
 from symderive.spec.functions import MATRIX
 from symderive.spec.sizes import BATCH_SIZE
@@ -29,8 +27,6 @@ MOST_WORK = 800
 """Multiplications of one forward that are still cheap; larger sizes are left out."""
 MOST_TRIED = 40
 """Sizes at which the forward is computed, to find such at which it has a value."""
-MODERATE = 10**20
-"""What is larger is left of a division by what should be 0, in numbers that are not rational."""
 
 
 def compiled(extent: Expr) -> Callable[[Mapping[str, int]], int]:
@@ -124,7 +120,7 @@ class SizeChooser:
             return True
         key = tuple(sizes.items())
         if key not in self._regular:
-            self._regular[key] = self._has_values({syntax.BATCH: (2,), **sizes} if self.batched else sizes)
+            self._regular[key] = has_values(self.spec, {syntax.BATCH: (2,), **sizes} if self.batched else sizes)
         return self._regular[key]
 
     def regular_of(self, choices: Iterable[Sizes]) -> Iterator[Sizes]:
@@ -142,18 +138,6 @@ class SizeChooser:
                 others.append(sizes)
         if not found:
             yield from others
-
-    def _has_values(self, sizes: Sizes) -> bool:
-        """Whether the outputs, and all gradients of them, have values at a random point."""
-        rng = np.random.default_rng(0)
-        inputs = sample.away_from_kinks(self.spec, sizes, rng, exact=True)
-        upstreams = random_upstreams(self.spec, sizes, sample.Draw(rng, exact=True).entries)
-        world = World(self.spec, sizes, inputs, upstreams)
-        try:
-            arrays = [world.values[n] for n in self.spec.outputs] + [world.gradient(n) for n in self.spec.wrt]
-        except (SymderiveError, NotJudged, *FAULTS):
-            return True  # whether it has, is not known
-        return all(abs(v) <= MODERATE for a in arrays for v in a.flat)
 
     def work(self, sizes: Mapping[str, Any]) -> int:
         """About how many multiplications one forward takes."""

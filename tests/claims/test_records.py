@@ -14,9 +14,11 @@ from symderive.check.oracle import Evaluator
 from symderive.claims.compare import same
 from symderive.claims.points import Points
 from symderive.claims.records import ByArrays, ByEntries, Record, Setting
+from symderive.claims.regular import has_values
 
 CATALOGUE = Path(__file__).parents[2] / "derivations"
 NAMES = ("attention", "conv1d", "cross_entropy", "huber", "layer_norm", "max_pool1d", "prod", "logcumsumexp")
+MATRICES = ("cholesky", "determinant", "log_det", "matrix_inverse", "ridge_solve", "solve")
 
 
 def setting(name):
@@ -26,7 +28,7 @@ def setting(name):
     return spec, point, Setting(spec.equations, point.inputs, real, point.sizes, EXACT, spec.constants)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES + MATRICES)
 def test_values_and_gradients_are_the_same(name):
     spec, point, made = setting(name)
     arrays, entries = ByArrays(made), ByEntries(made)
@@ -78,9 +80,49 @@ def test_kinks_are_the_same(name):
     assert min(k.distance for k in kinks) == pytest.approx(min(k.distance for k in evaluator.kinks))
 
 
-def test_a_function_of_matrices_goes_by_entries():
-    for recorded in (True, False):
-        for name, way in (("log_det", ByEntries), ("softmax", ByArrays)):
-            record = Record(setting(name)[2], recorded)
-            assert record.value("y").size
-            assert isinstance(record.way, way)
+STACKS = """
+name: stacks
+sizes: {S: 2, N: 3, M: 2}
+inputs:
+  A: [S, N, N]
+  B: [N, M]
+output: [c, d, e]
+forward: |
+  c[k, s, j] = solve[i, j](A[s, i, j], B[i, k])
+  d[s] = det[j, i](A[s, i, j])
+  e[i, s] = sum[j](inv[i, j](A[s, i, j]) * B[j, 0])
+"""
+
+
+@pytest.mark.parametrize("rows", [[[2, 1, 0], [1, 3, 1], [1, 1, 4]], [[0, 1, 0], [2, 0, 1], [0, 1, 4]]])
+def test_matrices_in_stacks_with_their_vectors(rows):
+    spec = specs.loads(STACKS)
+    inputs = {
+        "A": np.array([rows, (np.array(rows) + np.eye(3, dtype=int)).tolist()], dtype=object),
+        "B": np.array([[1, 2], [3, 5], [7, 1]], dtype=object),
+    }
+    made = Setting(spec.equations, inputs, {"A", "B"}, {"S": 2, "N": 3, "M": 2}, EXACT, {})
+    arrays, entries = ByArrays(made), ByEntries(made)
+    for output in spec.outputs:
+        value = entries.value(output)
+        assert arrays.value(output).tolist() == value.tolist()
+        seeds = {output: np.arange(1, value.size + 1, dtype=object).reshape(value.shape)}
+        for name in inputs:
+            assert arrays.sweep(seeds)(name).tolist() == entries.sweep(seeds)(name).tolist(), (output, name)
+
+
+@pytest.mark.parametrize("equation", ["y[i, j] = inv[i, j](X[i, j])", "y = det[i, j](X[i, j])"])
+def test_at_a_singular_matrix_entries_are_asked(equation):
+    spec = specs.loads(f"name: f\nsizes: {{N: 2}}\ninputs: {{X: [N, N]}}\nforward: '{equation}'\n")
+    for x, way in (([[1, 2], [2, 4]], ByEntries), ([[1, 2], [2, 5]], ByArrays)):
+        record = Record(Setting(spec.equations, {"X": np.array(x, dtype=object)}, {"X"}, {"N": 2}, EXACT, {}))
+        assert record.value("y").size
+        assert isinstance(record.way, way)
+
+
+@pytest.mark.parametrize(("sizes", "has"), [({"N": 3, "K": 2}, True), ({"N": 2, "K": 3}, False)])
+@pytest.mark.parametrize("entry", ["X[n, a] * X[n, b]", "exp(X[n, a]) * exp(X[n, b])"])
+def test_a_forward_has_values_where_its_matrices_are_not_singular(sizes, has, entry):
+    forward = f"G[a, b] = inv[a, b](sum[n]({entry}))\n  f[a] = G[a, a]"
+    spec = specs.loads(f"name: f\nsizes: {{N: 3, K: 2}}\ninputs: {{X: [N, K]}}\nforward: |\n  {forward}\n")
+    assert has_values(spec, sizes) == has
