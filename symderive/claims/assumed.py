@@ -147,7 +147,7 @@ class Assumption(Court):
         self.court = court
         self.assumed = assumed
         self.points = Assuming(self.spec, court.seed, assumed, court.points)
-        self.derived_elsewhere = court.derived
+        self.derived_elsewhere = court.derived_elsewhere
 
     def varied(self, constants: Mapping[str, Fraction]) -> Court | None:
         """A court that assumes the same, for other constants."""

@@ -55,6 +55,7 @@ SPECS = {
     "range": spec_of("L = sum[n](w[n]*x[n]**2)", "x: [N], w: {shape: [N], range: [-2, 3]}"),
     "unit": spec_of("L = sum[n](x[n]**2/(1 - p[n]))", "x: [N], p: {shape: [N], assume: unit}"),
     "symmetric": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: {shape: [N, N], assume: symmetric}"),
+    "groups": spec_of("y[n] = x[n // q] + z[n]", "x: [N], z: [N]", "q: 2"),
     "inverse": spec_of(
         "G[i, j] = sum[m](W[m, i]*W[m, j])\nS[i, j] = inv[i, j](G[i, j])", "W: [M, N]", sizes="M: 4, N: 3"
     ),
@@ -109,6 +110,8 @@ def found(name, claim):
         # of two upstreams, one is not needed
         ("two", "dx = 2*x + 3*x**2*dz*where(dz > 50, 2, 1)", "wrong"),
         ("two", "dx = 2*x + 3*x**2*dz", "dy = 1"),
+        # a number for a constant, where what is derived has one, too, is no second condition
+        ("groups", "dx[k] = sum[n : n // 2 == k](1)", "dy = 1"),
         # a size, and two that are equal
         ("mean22", "dx = x/K", "N = 2"),
         ("mean22", "dx = 2*x/N**2", "N = K"),
