@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -114,18 +114,29 @@ class Bench:
         return self.flat(line.name, array, line.indices), line.indices
 
     def define(self, line: Line) -> None:
-        """Define the helper of a line by its first side."""
-        node = line.statement.sides[0]
-        if line.indices is None:
-            value: Any = objects(self.array(node))
-        else:
-            free = free_names(line.indices)
-            if len(free) != len(line.indices):
-                raise ClaimError("form", f"the left side of {line.name} holds each index once", line.statement.span)
-            value = self.spelled(self.table(node, free, self.ranges(free, node, [])), line.indices)
+        """Define the helper of a line by its first side, which is computed when it is first read.
+
+        What waits to be computed from another tensor of that name is computed before.
+        """
+        value: Any = partial(self.value, line)
+        if line.name in self.tensors:
+            for name in [d.name for d in self.defined if line.name in d.mentions()]:
+                self.tensors[name]
+            if line.name in line.mentions():
+                value = value()
         self.helpers.add(line.name)
         self.defined.append(line)
         self.put(line.name, value)
+
+    def value(self, line: Line) -> Any:
+        """What the first side of a helper is worth."""
+        node = line.statement.sides[0]
+        if line.indices is None:
+            return objects(self.array(node))
+        free = free_names(line.indices)
+        if len(free) != len(line.indices):
+            raise ClaimError("form", f"the left side of {line.name} holds each index once", line.statement.span)
+        return self.spelled(self.table(node, free, self.ranges(free, node, [])), line.indices)
 
     def put(self, name: str, value: Any) -> None:
         """A tensor of that name from now on."""

@@ -152,11 +152,13 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
     if not told or not varied or (condition.kind == "binary" and len(values) < 2):
         return False
-    needed = is_needed(trial, condition.assumed, points)
-    if not needed and rarely_wrong(trial):  # what is needed is seen where the claim failed
-        return False
     other = assuming(trial, condition.assumed)
-    return is_right(other) and (needed or is_needed(trial, condition.assumed, [*points, *other.beside[:MOST_BESIDE]]))
+    if not is_right(other):
+        return False
+    if is_needed(trial, condition.assumed, points):
+        return True
+    beside = [*points, *other.beside[:MOST_BESIDE]]
+    return not rarely_wrong(trial) and is_needed(trial, condition.assumed, beside)  # else it is seen where it failed
 
 
 def _is_identity(values: np.ndarray | None) -> bool:

@@ -77,7 +77,7 @@ class Court:
     # Benches
 
     def bench(self, point: Point, base: Domain = EXACT) -> Bench:
-        """The bench at a point, with the helpers that are defined so far. Raises what a helper raises there."""
+        """The bench at a point, with the helpers that are defined so far."""
         key = id(point), base.name
         if key not in self._benches:
             self._benches[key] = Bench(_recorded(point.world(self.spec, base))), 0, point
@@ -129,6 +129,7 @@ class Court:
         try:
             self.needs(line.statement.sides[0])
             bench.define(line)
+            bench.tensors[line.name]
         except (NotJudged, *FAULTS) as reason:
             self.broken[line.name] = line.number
             yield ClaimResult(line.number, line.text, line.name, None, detail=sentence(str(reason)))
@@ -155,7 +156,7 @@ class Court:
             if line.name in needed and line.name not in {x.name for x in own}:
                 self.derived.reserved.add(line.name)
                 try:
-                    self.bench(self.points.main[0]).define(line)
+                    self.bench(self.points.main[0]).value(line)
                 except (ClaimError, NotJudged, *FAULTS):
                     continue  # the line that needs it says that there is none
                 self.helpers.append(line)
