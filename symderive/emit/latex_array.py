@@ -147,7 +147,7 @@ def _attribute(printer: ArrayPrinter, node: Attribute) -> Tex:
     if node.name not in ("T", "mT"):
         raise UnsupportedError(f".{node.name} has no LaTeX")
     if _is_inverse(node.value):
-        value = node.value.value if isinstance(node.value, Method) else next(node.value.children())
+        value = node.value.value if isinstance(node.value, Method) else node.value.children()[0]
         return Tex(rf"{printer.text(value, Level.ATOM)}^{{-\top}}", Level.POWER)
     if isinstance(node.value, Name) and node.value.id not in {*printer.notation.gradients, *printer.notation.totals}:
         found = printer.notation.symbol(node.value.id)

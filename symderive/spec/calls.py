@@ -7,7 +7,7 @@ solved from their shapes, and names of its own for its other tensors. A call mad
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -245,7 +245,7 @@ def _names(nodes: tuple[s.Node, ...]) -> tuple[str, ...]:
 
 def rebuilt(node: s.Node, change: Callable[[s.Node], s.Node]) -> s.Node:
     """The node with its children changed."""
-    parts: dict[str, Any] = {name: _each(value, change) for name, value in vars(node).items()}
+    parts: dict[str, Any] = {f.name: _each(getattr(node, f.name), change) for f in fields(node)}
     return type(node)(**parts)
 
 

@@ -6,7 +6,7 @@ by meaning: the ``span`` of a node says where it stands and takes no part in equ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, fields
 from fractions import Fraction
 
@@ -23,14 +23,12 @@ class Node:
 
     span: Span = field(default=NOWHERE, compare=False, kw_only=True, repr=False)
 
-    def children(self) -> Iterator[Node]:
+    def children(self) -> tuple[Node, ...]:
         """The expressions directly inside this one, in reading order."""
-        for part in _part_names(type(self)):
-            value = getattr(self, part)
-            if isinstance(value, Node):
-                yield value
-            elif isinstance(value, tuple):
-                yield from _nodes(value)
+        found: tuple[Node, ...] | None = self.__dict__.get("inside")
+        if found is None:
+            found = self.__dict__["inside"] = tuple(_nodes([getattr(self, p) for p in _part_names(type(self))]))
+        return found
 
     def walk(self) -> Iterator[Node]:
         """This node and every one below it, parents first."""
@@ -38,7 +36,7 @@ class Node:
         while stack:
             node = stack.pop()
             yield node
-            stack.extend(reversed(list(node.children())))
+            stack.extend(reversed(node.children()))
 
     @property
     def size(self) -> int:
@@ -50,16 +48,23 @@ class Node:
         """The functions that are called here or below."""
         return _facts(self)[1]
 
+    @property
+    def positional(self) -> bool:
+        """Whether it is made of what may stand in an index position or a condition on indices, and of nothing else."""
+        return _facts(self)[2]
 
-def _facts(node: Node) -> tuple[int, frozenset[str]]:
-    """The size of a tree and the functions that are called in it, worked out once for each node."""
-    found: tuple[int, frozenset[str]] | None = node.__dict__.get("facts")
+
+def _facts(node: Node) -> tuple[int, frozenset[str], bool]:
+    """Size, functions called, and whether it is positional: worked out once for each node."""
+    found: tuple[int, frozenset[str], bool] | None = node.__dict__.get("facts")
     if found is None:
         size, called = 1, frozenset([node.function] if isinstance(node, Call) else ())
+        positional = isinstance(node, _POSITIONAL) or called == {"delta"}
         for child in node.children():
-            below, inside = _facts(child)
+            below, inside, plain = _facts(child)
             size, called = size + below, called | inside if inside else called
-        found = node.__dict__["facts"] = size, called
+            positional = positional and plain
+        found = node.__dict__["facts"] = size, called, positional
     return found
 
 
@@ -73,7 +78,7 @@ def _part_names(kind: type[Node]) -> tuple[str, ...]:
     return _PART_NAMES[kind]
 
 
-def _nodes(items: tuple[object, ...]) -> Iterator[Node]:
+def _nodes(items: Iterable[object]) -> Iterator[Node]:
     for item in items:
         if isinstance(item, Node):
             yield item
@@ -240,6 +245,9 @@ class Statement(Node):
     def right(self) -> Node:
         """The last side, which of an equation is the only one."""
         return self.sides[-1]
+
+
+_POSITIONAL = (Number, Name, Batch, Unary, Binary, Compare, Logical, Not)
 
 
 def names(node: Node) -> Iterator[str]:
