@@ -17,6 +17,7 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.objects import objects
+from symderive.check.sample import as_floats
 from symderive.claims.bench import map_nodes
 from symderive.claims.borders import BELOW, POLE, Border, borders, together
 from symderive.claims.climbing import NOTE, Climber, from_step, has
@@ -37,6 +38,9 @@ MOST_OTHERS = 4
 
 STEPS = 48
 """Of a bisection, so that the border of a claim is told from that of the forward at 3 and at 3.00001."""
+
+AROUND = 8
+"""Of the last steps, on each side of where a border is expected."""
 
 HAIR = Fraction(1, 2**20)
 
@@ -181,22 +185,30 @@ class Seeker:
             yield from itertools.islice(two_sides(varied), 1)
 
     def bisected(self, border: Border, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
-        """Two points close to a border, on either side of it, between two that have different signs at an entry."""
-        low, high = Fraction(0), Fraction(1)
-        first = self.climber.at(border, a)
-        if first is None:
+        """Two points close to a border, on either side of it, between two that have different signs at an entry.
+
+        It is looked for around where it would be if it were straight, and then in halves.
+        """
+        first, last = (self.climber.at(border, p) for p in (a, b))
+        if first is None or last is None or first.shape != last.shape:
             return
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            value = self.climber.at(border, between(a, b, self.held, middle))
+        from_a, from_b = (_in_floats(p) for p in (a, b))
+        low, high = 0, 2**STEPS
+        straight = int(high * first[at] / (first[at] - last[at])) if np.isfinite(first[at] - last[at]) else 0
+        ahead = [straight + AROUND, straight - AROUND]
+        while high - low > 1:
+            middle = ahead.pop() if ahead else (low + high) // 2
+            if not low < middle < high:
+                continue
+            value = self.climber.at(border, between(from_a, from_b, self.held, Fraction(middle, 2**STEPS)))
             if value is None or value.shape != first.shape:
                 return
             if value[at] * first[at] > 0:
                 low = middle
             else:
                 high = middle
-        yield replace(between(a, b, self.held, low), note=NOTE)
-        yield replace(between(a, b, self.held, high), note=NOTE)
+        for part in (low, high):
+            yield replace(between(a, b, self.held, Fraction(part, 2**STEPS)), note=NOTE)
 
     # On it
 
@@ -249,6 +261,10 @@ class Seeker:
     def _exact(self, border: Border, point: Point, move: Move, shift: Fraction) -> np.ndarray | None:
         value = self.probe.values(border, moved(point, replace(move, shift=shift)), EXACT)
         return None if value is None else objects(value - (border.step or 0))
+
+
+def _in_floats(point: Point) -> Point:
+    return replace(point, inputs=as_floats(point.inputs), upstreams=as_floats(point.upstreams))
 
 
 NEAR = Fraction(1, 7)

@@ -108,9 +108,15 @@ def between(a: Point, b: Point, fixed: Set[str], part: Fraction) -> Point:
     """The point that divides the way from one to another; what is ``fixed`` stays that of the first."""
 
     def divided(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {n: v if n in fixed else objects(v) * (1 - part) + objects(second[n]) * part for n, v in first.items()}
+        return {n: v if n in fixed else _divided(v, second[n], part) for n, v in first.items()}
 
     return replace(a, inputs=divided(a.inputs, b.inputs), upstreams=divided(a.upstreams, b.upstreams))
+
+
+def _divided(a: np.ndarray, b: np.ndarray, part: Fraction) -> np.ndarray:
+    if a.dtype == float:
+        return np.asarray(a * float(1 - part) + b * float(part))
+    return objects(objects(a) * (1 - part) + objects(b) * part)
 
 
 def taken(point: Point, other: Point, names: Set[str]) -> Point:
