@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symderive.check.arrays_entries import Array, EntryArrays
-from symderive.check.contraction import contracted
+from symderive.check.contraction import contracted, summed
 from symderive.check.exact import Exact
 from symderive.check.numbers import Value
 from symderive.check.objects import aligned, einsum_axes, from_list, integer, objects, shape_text
@@ -50,7 +50,7 @@ class MatrixArrays(EntryArrays):
         shape = self.fit(*factors)
         bound = tuple(x % len(shape) for x in ((axes,) if isinstance(axes, int) else axes))
         if bound and isinstance(self.domain, Exact):
-            found = contracted(self.domain, factors, shape, bound)
+            found = contracted(self.domain, factors, summed(shape, bound))
             if found is not None:
                 return found.reshape([n for x, n in enumerate(shape) if x not in bound])
         product = factors[0]

@@ -8,7 +8,7 @@ is made a number again: rounded once, where the factors were not rational.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,28 @@ class Scaled:
     zeros: np.ndarray | None = None
 
 
-def contracted(base: Exact, factors: Sequence[np.ndarray], shape: Sequence[int], axes: Sequence[int]) -> Any:
-    """The sum over axes, which stay with extent 1, of the product of arrays that broadcast to a shape.
+Fold = Callable[[np.ndarray], np.ndarray]
+"""What adds up the entries of an array of integers."""
+
+
+def summed(shape: Sequence[int], axes: Sequence[int]) -> Fold:
+    """The sum over axes, which stay with extent 1, of an array that broadcasts to a shape."""
+    return lambda a: np.broadcast_to(a, tuple(shape)).sum(axis=tuple(axes), keepdims=True)
+
+
+def scattered(full: Sequence[int], at: tuple[np.ndarray, ...], shape: Sequence[int]) -> Fold:
+    """Zeros of a shape, to which the entries of an array that broadcasts to ``full`` are added at indices."""
+
+    def fold(a: np.ndarray) -> np.ndarray:
+        into = np.zeros(tuple(shape), dtype=object)
+        np.add.at(into, at, np.broadcast_to(a, tuple(full)))
+        return into
+
+    return fold
+
+
+def contracted(base: Exact, factors: Sequence[np.ndarray], fold: Fold) -> Any:
+    """The product of arrays that broadcast, folded.
 
     None where an entry is not finite, or is of another kind than those beside it.
     """
@@ -48,14 +68,23 @@ def contracted(base: Exact, factors: Sequence[np.ndarray], shape: Sequence[int],
     product = parts[0].whole
     for part in parts[1:]:
         product = product * part.whole
-    total = np.broadcast_to(product, tuple(shape)).sum(axis=tuple(axes), keepdims=True)
+    total = fold(product)
     exponent, denominator = sum(p.exponent for p in parts), math.prod(p.denominator for p in parts)
     if all(p.rational for p in parts):
         return _array([rational(n, denominator) for n in total.flat], total)
     result = _array([base.scaled(n, exponent, denominator) for n in total.flat], total)
     if (total == 0).any():
-        result[_exactly_zero(parts, shape, axes)] = 0
+        result[fold(_some(parts)) == 0] = 0
     return result
+
+
+def _some(parts: Sequence[Scaled]) -> np.ndarray:
+    """1 where no factor is exactly 0, else 0."""
+    zeros = [(p.whole == 0).astype(bool) if p.rational else p.zeros for p in parts]
+    found = np.zeros((1,) * parts[0].whole.ndim, dtype=bool)
+    for own in zeros:
+        found = found if own is None else found | own
+    return np.where(found, 0, 1).astype(object)
 
 
 def scaled(base: Exact, a: np.ndarray) -> Scaled | None:
@@ -79,15 +108,6 @@ def scaled(base: Exact, a: np.ndarray) -> Scaled | None:
     least = min(exponents, default=0)
     whole = [(-r[1] if r[0] else r[1]) << (r[2] - least) if r[1] else 0 for r in raw]
     return Scaled(_array(whole, a), least, zeros=_array(zeros, a).astype(bool) if any(zeros) else None)
-
-
-def _exactly_zero(parts: Sequence[Scaled], shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
-    """Where every term has a factor that is exactly 0."""
-    found = np.zeros((1,) * len(shape), dtype=bool)
-    for part in parts:
-        own = (part.whole == 0).astype(bool) if part.rational else part.zeros
-        found = found if own is None else found | own
-    return np.asarray(np.broadcast_to(found, tuple(shape)).all(axis=tuple(axes), keepdims=True))
 
 
 def _array(values: list[Any], like: np.ndarray) -> np.ndarray:

@@ -37,6 +37,9 @@ class Grid:
     ``array`` computes what stands in array form.
     """
 
+    ahead = True
+    """Whether something may be computed at more places than are passed."""
+
     def __init__(
         self,
         math: GridMath,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -110,25 +110,44 @@ def _sum_of_few(grid: Grid, node: syntax.Binder, condition: np.ndarray, used: se
     at = np.nonzero(np.broadcast_to(condition, shape))
     first = grid.axes[indices[0]]
     column = [-1 if axis == first else 1 for axis in range(grid.rank)]
+    places = {i: at[grid.axes[i]].reshape(column) for i in indices}
+    factors = _factors(node.body)
+    whole = [_gathered(grid, factor, places) for factor in factors]
     before = dict(grid.index), set(grid.listed)
     try:
-        grid.index.update({i: at[grid.axes[i]].reshape(column) for i in indices})
+        grid.index.update(places)
         grid.listed |= set(indices)
         with grid.along_list(at, shape, column):
-            value = grid.value(node.body)
+            values = [grid.value(f) if v is None else v for f, v in zip(factors, whole, strict=True)]
     finally:
         grid.index, grid.listed = before
-    full = list(grid.math.plain(value).shape)
+    full = list(np.broadcast_shapes(*(grid.math.plain(v).shape for v in values)))
     full[first] = len(at[0])
     if math.prod(full) > grid.largest:
         raise Unsupported
     bound = _axes(grid, node)
     listed = [grid.axes[i] for i in indices]
     into = [1 if x in bound else shape[x] if x in listed else full[x] for x in range(grid.rank)]
-    places = [
+    ends = [
         (at[x] * (x not in bound)).reshape(column) if x in listed else grid.along(full[x], x) for x in range(grid.rank)
     ]
-    return grid.math.scatter(grid.math.broadcast(value, full), tuple(np.broadcast_arrays(*places)), into)
+    return grid.math.scatter(values, full, tuple(np.broadcast_arrays(*ends)), into)
+
+
+def _gathered(grid: Grid, node: syntax.Node, places: Mapping[str, np.ndarray]) -> Value | None:
+    """A factor along a list of places: what has fewer entries than the list is computed once for each of them."""
+    names = {index_of(n) for n in node.walk()}
+    used = [i for i in places if i in names]
+    count = next(iter(places.values())).size
+    if not grid.ahead or isinstance(node, syntax.Access) or 2 * math.prod(grid.ranges[i] for i in used) > count:
+        return None
+    try:
+        value = grid.value(node)
+    except Unsupported:
+        return None
+    shape = grid.math.plain(value).shape
+    at = [places[i] if i in used else grid.along(shape[x], x) for i, x in grid.axes.items()]
+    return grid.math.gather(value, tuple(np.broadcast_arrays(*at)))
 
 
 def _mean(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:

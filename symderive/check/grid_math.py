@@ -78,8 +78,11 @@ class GridMath:
         """The entries at indices, one array for each axis."""
         return a[at] if at else a
 
-    def scatter(self, a: Value, at: tuple[np.ndarray, ...], shape: Sequence[int]) -> Value:
-        """Zeros of a shape, with the entries added at indices that may repeat."""
-        into = self.numbers.array(np.zeros(tuple(shape), dtype=int))
-        self.numbers.add_at(into, at, a)
-        return into
+    def scatter(
+        self, factors: Sequence[Value], full: Sequence[int], at: tuple[np.ndarray, ...], shape: Sequence[int]
+    ) -> Value:
+        """Zeros of a shape, to which a product of arrays that broadcast to ``full`` is added at indices.
+
+        The indices, one array of the shape ``full`` for each axis, may repeat.
+        """
+        return self.numbers.scatter_product(factors, full, at, shape)

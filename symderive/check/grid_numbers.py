@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from symderive.check.contraction import contracted
+from symderive.check.contraction import Fold, contracted, scattered, summed
 from symderive.check.floats import FLOAT
 from symderive.check.numbers import MATRIX_METHODS, Domain
 from symderive.spec.functions import MATRIX
@@ -80,12 +81,21 @@ class GridNumbers:
         """The sum over axes, which stay with extent 1."""
         raise NotImplementedError
 
+    def product(self, factors: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
+        """The product of arrays that broadcast to a shape."""
+        return np.broadcast_to(reduce(self.mul, factors), tuple(shape))
+
     def contract(self, factors: Sequence[Array], shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
         """The sum over axes, which stay with extent 1, of a product of arrays that broadcast to a shape."""
-        product = factors[0]
-        for factor in factors[1:]:
-            product = self.mul(product, factor)
-        return self.sum_over(np.broadcast_to(product, tuple(shape)), axes)
+        return self.sum_over(self.product(factors, shape), axes)
+
+    def scatter_product(
+        self, factors: Sequence[Array], full: Sequence[int], at: tuple[np.ndarray, ...], shape: Sequence[int]
+    ) -> np.ndarray:
+        """Zeros of a shape, to which a product of arrays that broadcast to ``full`` is added at indices."""
+        into = self.array(np.zeros(tuple(shape), dtype=int))
+        self.add_at(into, at, self.product(factors, full))
+        return into
 
     def flow_through(self, adjoint: Array, others: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
         """An adjoint of a product times the ``others`` of its factors, summed to the shape of the one that it flows to.
@@ -164,16 +174,26 @@ class ExactNumbers(GridNumbers):
 
     def contract(self, factors: Sequence[Array], shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
         """In integers, where all is finite."""
-        found = contracted(self.base, factors, shape, axes)  # type: ignore[arg-type]
+        found = self._contracted(factors, summed(shape, axes))
         return super().contract(factors, shape, axes) if found is None else found
 
     def flow_through(self, adjoint: Array, others: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
         """In integers, where something is summed and all is finite."""
         full = np.broadcast_shapes(adjoint.shape, *(o.shape for o in others))
         axes = [x for x, n in enumerate(shape) if n == 1 and full[x] != 1]
-        if axes and (found := contracted(self.base, [adjoint, *others], full, axes)) is not None:  # type: ignore[arg-type]
+        if axes and (found := self._contracted([adjoint, *others], summed(full, axes))) is not None:
             return found
         return super().flow_through(adjoint, others, shape)
+
+    def scatter_product(
+        self, factors: Sequence[Array], full: Sequence[int], at: tuple[np.ndarray, ...], shape: Sequence[int]
+    ) -> np.ndarray:
+        """In integers, where all is finite."""
+        found = self._contracted(factors, scattered(full, at, shape))
+        return super().scatter_product(factors, full, at, shape) if found is None else found
+
+    def _contracted(self, factors: Sequence[Array], fold: Fold) -> Any:
+        return contracted(self.base, factors, fold)  # type: ignore[arg-type]
 
     def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
         """By the domain's own addition."""

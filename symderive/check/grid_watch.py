@@ -31,6 +31,8 @@ Sizes = Mapping[str, "int | tuple[int, ...]"]
 class WatchedGrid(Grid):
     """A grid that records kinks. ``active`` says where, of all that is computed, the forward passes."""
 
+    ahead = False
+
     def __init__(
         self, *arguments: Any, kinks: list[Kink], sites: Iterator[int], whole: set[str], mixed: set[str]
     ) -> None:

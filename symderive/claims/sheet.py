@@ -190,11 +190,18 @@ class Sheet(GridMath):
     def gather(self, a: Value, at: tuple[np.ndarray, ...]) -> Value:
         """An entry gets the sum of the adjoints of all that read it."""
         x = _value(a)
-        return self.record(super().gather(x, at), (a, lambda g: GridMath.scatter(self, g, at, x.shape)))
+        return self.record(
+            super().gather(x, at), (a, lambda g: self.numbers.scatter_product([g], g.shape, at, x.shape))
+        )
 
-    def scatter(self, a: Value, at: tuple[np.ndarray, ...], shape: Sequence[int]) -> Value:
+    def scatter(
+        self, factors: Sequence[Value], full: Sequence[int], at: tuple[np.ndarray, ...], shape: Sequence[int]
+    ) -> Value:
         """A term gets the adjoint of what it was added to."""
-        return self.record(super().scatter(_value(a), at, shape), (a, lambda g: g[at]))
+        plain = [_value(a) for a in factors]
+        value = self.numbers.scatter_product(plain, full, at, shape)
+        backs = (self.through([*plain[:n], *plain[n + 1 :]], a) for n, a in enumerate(plain))
+        return self.record(value, *((a, lambda g, b=b: b(g[at])) for a, b in zip(factors, backs, strict=True)))
 
     # The sweep
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from symderive.check.contraction import contracted
+from symderive.check.contraction import contracted, summed
 from symderive.check.exact import EXACT
 from symderive.check.grid_numbers import GridNumbers, numbers_over
 from symderive.claims.compare import same
@@ -64,15 +64,29 @@ def test_an_adjoint_flows_through_the_other_factors(seed):
     assert all(same(a, b) for a, b in zip(found.flat, expected.flat, strict=True))
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_products_are_added_at_indices(seed):
+    rng = random.Random(seed)
+    full = [rng.randint(1, 4) for _ in range(2)]
+    factors = [array([rng.choice([1, n]) for n in full], rng.choice(KINDS), rng) for _ in range(rng.randint(1, 3))]
+    shape = (3, 2)
+    at = tuple(np.array([rng.randrange(n) for _ in range(full[0] * full[1])]).reshape(full) for n in shape)
+    found = NUMBERS.scatter_product(factors, full, at, shape)
+    expected = GridNumbers.scatter_product(NUMBERS, factors, full, at, shape)
+    for a, b in zip(found.flat, expected.flat, strict=True):
+        assert same(a, b)
+        assert isinstance(a, int | Fraction) == isinstance(b, int | Fraction)
+
+
 def test_what_was_rounded_to_0_is_not_called_exact():
     tiny = EXACT.sub(1, EXACT.functions["tanh"](Fraction(1000)))
     assert tiny == 0
-    found = contracted(EXACT, [np.array([tiny, 0], dtype=object)], (2,), (0,))
+    found = contracted(EXACT, [np.array([tiny, 0], dtype=object)], summed((2,), (0,)))
     assert not isinstance(found[0], int | Fraction)
-    assert contracted(EXACT, [np.array([0, 0], dtype=object)], (2,), (0,))[0] == 0
+    assert contracted(EXACT, [np.array([0, 0], dtype=object)], summed((2,), (0,)))[0] == 0
 
 
 def test_numbers_too_far_apart_go_entry_by_entry():
     far = np.array([EXACT.functions["exp"](Fraction(n)) for n in (-9000, 9000)], dtype=object)
-    assert contracted(EXACT, [far], (2,), (0,)) is None
+    assert contracted(EXACT, [far], summed((2,), (0,))) is None
     assert same(NUMBERS.contract([far], (2,), (0,))[0], far[1])
