@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
+from symderive.check.kept import Kept
 from symderive.errors import Location, Span, SpecError, SymderiveError
 from symderive.spec import syntax
 from symderive.spec.libraries import instead
@@ -82,6 +83,7 @@ class Interpreter:
     batch: int = 0
     index_form: Callable[[syntax.Node], Any] | None = None
     hint: Callable[[str], str] | None = None
+    kept: Kept | None = None
 
     def run(self, statements: Sequence[syntax.Statement]) -> dict[str, Array]:
         """Execute definitions in order; gives what they define."""
@@ -95,6 +97,10 @@ class Interpreter:
 
     def evaluate(self, node: syntax.Node) -> Any:
         """The value of an expression. Raises :class:`ArrayError` where shapes do not fit."""
+        return self.computed(node) if self.kept is None else self.kept.value(node, None, self.computed)
+
+    def computed(self, node: syntax.Node) -> Any:
+        """The value of an expression whose parts may be known."""
         handler = _HANDLERS.get(type(node))
         if handler is None:
             self.fail(f"{type(node).__name__.lower()} has no meaning in array form", node.span)

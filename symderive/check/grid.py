@@ -20,6 +20,7 @@ from symderive.check.closures import TAG, definition_of
 from symderive.check.grid_math import GridMath, Value
 from symderive.check.grid_numbers import Unsupported
 from symderive.check.grid_positions import index_of, integers
+from symderive.check.kept import Kept
 from symderive.spec import syntax
 from symderive.spec.functions import FUNCTIONS
 
@@ -34,7 +35,7 @@ class Grid:
     """One expression over its indices. ``ranges`` are their extents in the order of the axes.
 
     ``read`` gives a tensor at so many index positions, batch axes as one; ``scalars`` are sizes and constants, and
-    ``array`` computes what stands in array form.
+    ``array`` computes what stands in array form; ``kept``, if it is set, has values that other expressions share.
     """
 
     ahead = True
@@ -60,6 +61,8 @@ class Grid:
         self.read = read
         self.scalars = scalars
         self.array = array
+        self.kept: Kept | None = None
+        self.extents = tuple(ranges.items())
 
     def along(self, extent: int, axis: int) -> np.ndarray:
         """The numbers from 0 along one axis."""
@@ -74,6 +77,12 @@ class Grid:
 
     def value(self, node: syntax.Node) -> Value:
         """The value of an expression. Raises :class:`Unsupported`."""
+        if self.kept is None or self.parameters or self.listed:
+            return self.computed(node)
+        return self.kept.value(node, self.extents, self.computed)
+
+    def computed(self, node: syntax.Node) -> Value:
+        """The value of an expression whose parts may be known."""
         if not self.parameters and (found := integers(self, node)) is not None:
             return self.numbers.array(found)
         rule: Callable[[Any], Value] = getattr(self, _BY_TYPE.get(type(node), "array_scalar"))

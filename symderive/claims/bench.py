@@ -142,6 +142,8 @@ class Bench:
         """A tensor of that name from now on."""
         self.tensors[name] = value
         self.evaluator.forget(name)
+        if self.interpreter.kept is not None:
+            self.interpreter.kept.values.clear()
         self._read = {key: a for key, a in self._read.items() if key[0] != name}
 
     def plain_array(self, node: syntax.Node) -> np.ndarray:
@@ -182,6 +184,7 @@ class Bench:
         try:
             with np.errstate(all="ignore"):
                 grid = Grid(self.math, ordered, self.read, self.scalars, self.array)
+                grid.kept = self.interpreter.kept
                 return np.asarray(grid.evaluate(self.rewritten(node), free))
         except (*FAULTS, SymderiveError, ClaimError, RecursionError):
             return None

@@ -38,6 +38,9 @@ SHARE = MOST_WORK // 4
 EXACTLY = 3000, 25
 """What it takes to judge a candidate exactly, in such nodes, and for each multiplication of the forward."""
 
+EACH = 10
+"""What it takes to make a candidate, in such nodes."""
+
 SAME = 1e-13
 """How near floats are that differ by rounding only."""
 
@@ -226,8 +229,14 @@ class Desk:
 
     def value(self, bench: Bench, node: syntax.Node, line: Line | None = None) -> np.ndarray:
         """An expression on a bench as floats, over the indices of the left side. Raises :class:`ClaimError`."""
-        line = line or self.line
-        self.spend(node)
+        kept = bench.interpreter.kept
+        before = 0 if kept is None else kept.computed
+        try:
+            return self._computed(bench, node, line or self.line)
+        finally:
+            self.spent += node.size if kept is None else EACH + kept.computed - before
+
+    def _computed(self, bench: Bench, node: syntax.Node, line: Line) -> np.ndarray:
         if line.indices is None:
             return bench.plain_array(node).astype(float)
         free = free_names(line.indices)

@@ -27,7 +27,7 @@ from symderive.claims.inline import inlined
 from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.only_sizes import where_only
 from symderive.claims.result import Diagnosis, sentence
-from symderive.claims.trees import without_double_minus
+from symderive.claims.trees import tidied
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _BY_CONDITION = {
 EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     values.of_ones,
     values.whole_factor,
+    values.averaged,
     values.transposed,
     values.reshaped,
     diagonals.without_cross_terms,
@@ -80,6 +81,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     forwards.unnamed_gradient,
     forwards.other_forward,
     residual.multiple_of_factor,
+    values.mixed_factor,
 )
 """Explanations, the smallest change first."""
 
@@ -173,4 +175,4 @@ def _correction(desk: Desk, finding: Finding) -> str | None:
     if finding.corrected is None:
         return desk.trial.formula()
     left = finding.left or to_text(desk.line.statement.left)
-    return f"{left} = {to_text(map_nodes(finding.corrected, without_double_minus))}"
+    return f"{left} = {to_text(map_nodes(finding.corrected, tidied))}"

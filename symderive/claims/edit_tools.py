@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
 from symderive.claims.lines import names_in
 from symderive.claims.trees import (
@@ -22,8 +22,6 @@ from symderive.claims.trees import (
     number,
     places,
     product_of,
-    rename,
-    substitute,
     tensor_of,
 )
 from symderive.claims.world import gradient_names, sole_scalar
@@ -73,6 +71,12 @@ def rank(desk: Desk, name: str) -> int:
     """The number of axes of a tensor, -1 where there is none of that name."""
     array = desk.benches[0].tensors.get(name)
     return -1 if array is None else np.ndim(array)
+
+
+def axes_of(desk: Desk, node: syntax.Node) -> int:
+    """The number of axes of an expression in array form; 0 where it has no value."""
+    value = desk.first_value(node)
+    return 0 if value is None else value.ndim
 
 
 def called(node: syntax.Method | syntax.Call) -> str:
@@ -345,51 +349,3 @@ def class_ids(desk: Desk, scope: Sequence[str]) -> Iterator[syntax.Node]:
             for chosen in itertools.permutations(scope, len(tensor.shape)):
                 labels = tuple(map(syntax.Name, chosen))
                 yield syntax.Access(tensor.name, labels) if labels else syntax.Name(tensor.name)
-
-
-def in_scope(desk: Desk, part: syntax.Node, scope: Sequence[str], root: syntax.Node) -> Iterator[syntax.Node]:
-    """A part of the forward with its free indices among those at hand, and its bound ones out of their way."""
-    taken = {*free_names(desk.line.indices or ()), *bound_in(root), *scope}
-    spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in desk.benches[0].tensors)
-    part = rename(part, {i: next(spare, i) for i in sorted(bound_in(part)) if i in taken})
-    loose = [i for i in index_names(desk, part) if i not in bound_in(part) and i != syntax.BATCH]
-    at_hand = [i for i in dict.fromkeys(scope) if i != syntax.BATCH]
-    for chosen in itertools.permutations(at_hand, len(loose)):
-        yield substitute(part, {i: syntax.Name(c) for i, c in zip(loose, chosen, strict=True)})
-
-
-def as_array(part: syntax.Node, indices: Sequence[str] | None = None) -> syntax.Node | None:
-    """A part of the forward that takes entries one by one, in array form; None where it does not.
-
-    All its tensors have the same indices, these if they are given, or none at all.
-    """
-    part = map_nodes(part, _total)
-    if any(isinstance(n, syntax.Binder | syntax.Batch) for n in part.walk()):
-        return None
-    accesses = [n for n in part.walk() if isinstance(n, syntax.Access) and n.indices]
-    labels = {n.indices for n in accesses}
-    inside = [i for n in accesses for i in n.indices]
-    if len(labels) > 1 or not all(isinstance(i, syntax.Name) for i in inside):
-        return None
-    own = [i.id for i in next(iter(labels), ()) if isinstance(i, syntax.Name)]
-    names = [n.id for n in part.walk() if isinstance(n, syntax.Name)]
-    if any(names.count(i) > len(accesses) for i in own) or (indices is not None and own and own != list(indices)):
-        return None
-    if len(set(own)) < len(own):
-        return None
-
-    def change(node: syntax.Node) -> syntax.Node:
-        return syntax.Name(node.tensor) if isinstance(node, syntax.Access) else node
-
-    return map_nodes(part, change)
-
-
-def _total(node: syntax.Node) -> syntax.Node:
-    """A sum or a mean over all indices of what it sums, in array form."""
-    if not isinstance(node, syntax.Binder) or node.op not in ("sum", "mean") or node.condition is not None:
-        return node
-    labels = [n.indices for n in node.body.walk() if isinstance(n, syntax.Access)]
-    if not labels or any(set(i) != {syntax.Name(b) for b in node.indices} for i in labels):
-        return node
-    body = as_array(node.body)
-    return node if body is None else syntax.Method(body, node.op, (), ())

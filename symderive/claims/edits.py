@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from symderive.check.kept import keeping
 from symderive.claims.desk import MOST_WORK, SHARE, Desk, Finding
 from symderive.claims.edit_tools import Family, Tried
 from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
@@ -9,6 +10,7 @@ from symderive.claims.edits_conditions import branches, conditions
 from symderive.claims.edits_functions import (
     arguments,
     functions,
+    normalised,
     recomputed,
     roots,
     underived,
@@ -16,12 +18,14 @@ from symderive.claims.edits_functions import (
     wrapped,
     wrapped_as_others,
 )
+from symderive.claims.edits_numbers import numbers, totals
 from symderive.claims.edits_operands import (
     accesses,
     comparisons,
     exchanged,
     hot,
     indices,
+    moved_inside,
     operands,
     positions,
     rebound,
@@ -36,12 +40,10 @@ from symderive.claims.edits_terms import (
     factors_added,
     factors_dropped,
     matrices_added,
-    numbers,
     powers,
     signs,
     terms_added,
     terms_dropped,
-    totals,
     upstreams,
 )
 from symderive.spec import syntax
@@ -51,6 +53,11 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
     """The first single change that makes the claim right; what each makes of the claim itself is kept."""
     own = node is None
     node = desk.node if node is None else node
+    with keeping(desk.benches[0].interpreter, node):
+        return _first(desk, node, own)
+
+
+def _first(desk: Desk, node: syntax.Node, own: bool) -> Finding | None:
     tried: set[syntax.Node] = {node}
     for family in FAMILIES:
         for edit in family(desk, node):
@@ -69,10 +76,10 @@ def single_edits(desk: Desk, node: syntax.Node | None = None) -> Finding | None:
 
 
 FAMILIES: tuple[Family, ...] = (
-    dims, transposes, matrix_products, means, rebound, indices, positions, sums_dropped, sums_added, axes_added,
-    terms_dropped, operands, exchanged, complements, comparisons, branches, conditions, hot, shifted, signs,
-    recomputed, functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams,
-    numbers, totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
+    dims, transposes, matrix_products, means, rebound, indices, moved_inside, positions, sums_dropped, sums_added,
+    axes_added, terms_dropped, operands, exchanged, complements, comparisons, branches, conditions, hot, shifted,
+    signs, recomputed, functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams,
+    numbers, normalised, totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
     wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

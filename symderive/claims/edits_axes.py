@@ -13,6 +13,7 @@ from symderive.claims.edit_tools import (
     REDUCING,
     Edit,
     at,
+    axes_of,
     called,
     index_names,
     is_position,
@@ -285,11 +286,12 @@ def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Nod
 
 
 def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    dims_of = [*([syntax.Batch()] if syntax.BATCH in desk.points[0].sizes else []), axis(0), axis(1), axis(-1)]
+    batch = [syntax.Batch()] if syntax.BATCH in desk.points[0].sizes else []
     for place, inner in places(node):
-        if isinstance(inner, syntax.Binary) or (isinstance(inner, syntax.Name) and rank(desk, inner.id) > 0):
-            for dim, keep, op in itertools.product(dims_of, (False, True), ("sum", "mean")):
-                new = method(inner, op, dim, keepdim=keep)
-                yield Edit(
-                    "missing_sum", put(node, place, new), f"The {op} over an axis of {desk.text(inner)} is missing."
-                )
+        axes = axes_of(desk, inner) if isinstance(inner, syntax.Binary | syntax.Name) else 0
+        last = axes > 2 or "-1" in desk.text(node)
+        dims_of = [*batch, *map(axis, range(min(axes, 2))), *([axis(-1)] if axes and last else [])]
+        keeps = (False, True) if desk.misshapen or axes == 1 else (True,)  # else one axis less would not fit
+        for dim, keep, op in itertools.product(dims_of, keeps, ("sum", "mean")):
+            new = method(inner, op, dim, keepdim=keep)
+            yield Edit("missing_sum", put(node, place, new), f"The {op} over an axis of {desk.text(inner)} is missing.")

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import Edit, as_array, class_ids, heads, in_scope
+from symderive.claims.edit_tools import Edit, class_ids, heads
 from symderive.claims.lines import names_in
+from symderive.claims.parts import as_array, in_scope
 from symderive.claims.trees import Place, binders_above, get, number, places, put, tensor_of
 from symderive.spec import model, syntax
 

@@ -14,16 +14,15 @@ from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     BOUNDING,
     Edit,
-    as_array,
     at,
     called,
     derivative,
     forward_functions,
-    in_scope,
     is_position,
     products,
 )
 from symderive.claims.lines import names_in
+from symderive.claims.parts import as_array, in_scope
 from symderive.claims.trees import (
     binders_above,
     bound_in,
@@ -218,7 +217,6 @@ _SWAPS = {
 
 def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another function of the same argument, or none."""
-    free = free_names(desk.line.indices or ())
     for place, inner in places(node):
         if isinstance(inner, syntax.Binder) and inner.op in NORMALISERS:
             for other in _SWAPS[inner.op]:
@@ -230,18 +228,31 @@ def functions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 words = f"{desk.text(inner)} should be {desk.text(argument)}."
                 yield Edit("wrong_operand", put(node, place, argument), words)
         elif isinstance(inner, syntax.Call) and inner.arguments and inner.function in (*_SWAPS, *FUNCTIONS):
-            for new in _other_functions(inner, free, array=desk.line.indices is None):
+            others: list[syntax.Node] = [syntax.Call(f, inner.arguments[:1]) for f in _swaps(inner) if f in FUNCTIONS]
+            if inner.function in FUNCTIONS:
+                others.append(inner.arguments[0])
+            for new in others:
                 words = f"{desk.text(inner)} should be {desk.text(new)}."
                 yield Edit("wrong_operand", put(node, place, new), words)
 
 
-def _other_functions(call: syntax.Call, free: Sequence[str], *, array: bool) -> Iterator[syntax.Node]:
-    for other in _SWAPS.get(call.function, ()):
-        if other in FUNCTIONS:
-            yield syntax.Call(other, call.arguments[:1])
-        elif array:
-            yield syntax.Call(other, (call.arguments[0], *(call.arguments[1:] or (number(-1),))))
-        else:
-            yield from (syntax.Binder(other, (i,), None, call.arguments[0]) for i in free)
-    if call.function in FUNCTIONS:
-        yield call.arguments[0]
+def normalised(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """An exponential that should be divided by the sum of all, or another normaliser."""
+    for place, inner in at(node, syntax.Call):
+        assert isinstance(inner, syntax.Call)
+        for other in (f for f in _swaps(inner) if f not in FUNCTIONS):
+            for new in _normaliser(desk, other, inner):
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _swaps(call: syntax.Call) -> Sequence[str]:
+    return _SWAPS.get(call.function, ()) if call.arguments else ()
+
+
+def _normaliser(desk: Desk, name: str, call: syntax.Call) -> Iterator[syntax.Node]:
+    """A normaliser of what a function is applied to, along each index of the left side, or along an axis."""
+    if desk.line.indices is None:
+        yield syntax.Call(name, (call.arguments[0], *(call.arguments[1:] or (number(-1),))))
+        return
+    yield from (syntax.Binder(name, (i,), None, call.arguments[0]) for i in free_names(desk.line.indices))

@@ -28,6 +28,7 @@ from symderive.claims.trees import (
     places,
     put,
     rename,
+    substitute,
     sum_of,
     tensor_of,
     terms_of,
@@ -286,3 +287,40 @@ def _parts(term: syntax.Node) -> Iterator[syntax.Node]:
     if isinstance(term, syntax.Binary) and term.op == "*":
         yield term.left
         yield term.right
+
+
+def moved_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A factor of a sum that should be inside of it, at what is summed: ``/ c[i]`` for ``/ c[k]``."""
+    free = free_names(desk.line.indices or ())
+    for place, inner in places(node):
+        if not isinstance(inner, syntax.Binary) or inner.op not in ("*", "/") or not _is_sum(inner.left):
+            continue
+        total, factor = inner.left, inner.right
+        assert isinstance(total, syntax.Binder)
+        own = [i for i in free if i in {n.id for n in factor.walk() if isinstance(n, syntax.Name)}]
+        for index, (position, padded) in itertools.product(own, _positions_of(total)):
+            moved = substitute(factor, {index: position})
+            if padded:
+                moved = map_nodes(moved, lambda n: syntax.Call("pad", (n, number(1))) if _reads(n) else n)
+            new = replace(total, body=syntax.Binary(inner.op, total.body, moved))
+            words = f"{desk.text(factor)} should be {desk.text(moved)}, inside of the sum: {desk.text(new)}."
+            yield Edit("wrong_index", put(node, place, new), words)
+
+
+def _is_sum(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Binder) and node.op in ("sum", "mean")
+
+
+def _reads(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Access)
+
+
+def _positions_of(total: syntax.Binder) -> dict[tuple[syntax.Node, bool], None]:
+    """What stands in index positions inside of a sum and depends on what is summed over; whether it may be outside."""
+    found: dict[tuple[syntax.Node, bool], None] = {}
+    for place, inner in places(total.body):
+        if isinstance(inner, syntax.Access):
+            above = get(total.body, place[:-1]) if place else None
+            padded = isinstance(above, syntax.Call) and above.function == "pad"
+            found |= {(i, padded): None for i in inner.indices if names_in(i) & set(total.indices)}
+    return found

@@ -12,7 +12,7 @@ from typing import Any
 
 from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk
-from symderive.claims.edit_tools import Edit
+from symderive.claims.edit_tools import Edit, axes_of
 from symderive.claims.lines import ClaimError
 from symderive.claims.trees import negated, number, places, put
 from symderive.errors import SymderiveError
@@ -60,7 +60,7 @@ def _is_square(desk: Desk, node: syntax.Node) -> bool:
 
 def _powers(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
     """A power of a matrix as a product, or of its inverse."""
-    if not isinstance(node, syntax.Binary) or node.op != "**" or _rank(desk, node.left) != 2:
+    if not isinstance(node, syntax.Binary) or node.op != "**" or axes_of(desk, node.left) != 2:
         return
     power = _whole(node.right)
     if power is None or power in (0, 1) or abs(power) > MOST_FACTORS:
@@ -84,14 +84,14 @@ def _whole(node: syntax.Node) -> int | None:
 
 def _quotients(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
     """A division by a matrix as a product with its inverse."""
-    if not isinstance(node, syntax.Binary) or node.op != "/" or _rank(desk, node.right) != 2:
+    if not isinstance(node, syntax.Binary) or node.op != "/" or axes_of(desk, node.right) != 2:
         return
     inverse = syntax.Method(node.right, "inv", (), ())
     if node.left == number(1):
         yield inverse
     elif node.left == number(-1):
         yield negated(inverse)
-    elif _rank(desk, node.left) == 0:
+    elif axes_of(desk, node.left) == 0:
         yield syntax.Binary("*", node.left, inverse)
     else:
         yield syntax.Binary("@", node.left, inverse)
@@ -102,7 +102,7 @@ def _matrix_products(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
     """A product entry by entry as one of matrices, in both orders and with either operand transposed."""
     if not isinstance(node, syntax.Binary) or node.op != "*":
         return
-    ranks = [_rank(desk, n) for n in (node.left, node.right)]
+    ranks = [axes_of(desk, n) for n in (node.left, node.right)]
     if not all(ranks) or 2 not in ranks:
         return
     yield replace(node, op="@")
@@ -131,14 +131,6 @@ def _turned(node: syntax.Node, turned: bool) -> syntax.Node:
     if not turned:
         return node
     return node.value if isinstance(node, syntax.Attribute) and node.name == "T" else syntax.Attribute(node, "T")
-
-
-def _rank(desk: Desk, node: syntax.Node) -> int:
-    """The number of axes of an expression; 0 where it has no value."""
-    try:
-        return desk.benches[0].plain_array(node).ndim
-    except (ClaimError, SymderiveError, ValueError):
-        return 0
 
 
 _CHANGES: tuple[tuple[Change, str], ...] = (

@@ -5,23 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-from symderive.check.sample import numbers_of
+import numpy as np
+
+from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     Edit,
-    as_array,
     at,
     available,
     composites,
     counts,
     deltas,
+    doubled,
     heads,
-    in_scope,
-    index_names,
-    is_axis,
     is_complement,
     is_position,
     is_sum,
@@ -31,7 +29,7 @@ from symderive.claims.edit_tools import (
 from symderive.claims.lines import names_in
 from symderive.claims.trees import (
     Place,
-    bound_in,
+    binders_above,
     factors_of,
     get,
     lowered,
@@ -129,7 +127,8 @@ def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         squares = [
             syntax.Binary("**", t, number(2)) for t in known if isinstance(t, syntax.Name) and not rank(desk, t.id)
         ]
-        for factor in [*known, *deltas(desk, node, place), *numbers, *squares]:
+        outers = _outers(desk, inner) if desk.line.indices is None else ()
+        for factor in [*known, *deltas(desk, node, place), *numbers, *squares, *outers]:
             kind = "missing_upstream" if tensor_of(factor) in given else "factor"
             what = "upstream" if kind == "missing_upstream" else "factor"
             words = f"The {what} {desk.text(factor)} is missing in {desk.text(inner)}."
@@ -139,6 +138,15 @@ def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             if factor == inner:
                 quotient, words = number(1), f"{desk.text(inner)} should be 1."
             yield Edit(kind, put(node, place, quotient), words)
+
+
+def _outers(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
+    """``outer(w, w)`` beside a square matrix with as many rows."""
+    value = desk.first_value(node)
+    if value is not None and value.ndim == 2 and len(set(value.shape)) == 1:
+        for name, array in desk.benches[0].tensors.items():
+            if np.shape(array) == value.shape[:1] and not doubled(desk, name):
+                yield syntax.Call("outer", (syntax.Name(name), syntax.Name(name)))
 
 
 def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -164,11 +172,11 @@ def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 yield Edit(kind, put(node, place, new), words)
 
 
-def _operands(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
+def _operands(node: syntax.Node, ops: str = "*") -> Iterator[tuple[Place, syntax.Node]]:
     """The operands of products that are no numbers."""
     for place, inner in places(node):
         above = get(node, place[:-1]) if place else None
-        if isinstance(above, syntax.Binary) and above.op == "*" and not isinstance(inner, syntax.Number):
+        if isinstance(above, syntax.Binary) and above.op in ops and not isinstance(inner, syntax.Number):
             yield place, inner
 
 
@@ -230,11 +238,29 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A term that is missing: a tensor, a delta or a number, with indices that are at hand."""
     known = [number(1), *(syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes))]
-    for place, inner in heads(node):
-        for extra in [*deltas(desk, node, place), *available(desk, node, place), *known]:
-            for op in ("+", "-"):
-                words = f"The term {op} {desk.text(extra)} is missing beside {desk.text(inner)}."
-                yield Edit("missing_term", put(node, place, syntax.Binary(op, inner, extra)), words)
+    for place, _ in heads(node):
+        yield from _beside(desk, node, place, [*deltas(desk, node, place), *available(desk, node, place), *known])
+    free = free_names(desk.line.indices or ())
+    for place, inner in _operands(node, "*/"):
+        if not is_sum(inner):
+            scope = [*free, *binders_above(node, place)]
+            ordered = [t for t in available(desk, node, place) if _in_order(t, scope)]
+            yield from _beside(desk, node, place, [*ordered, *known])
+
+
+def _beside(desk: Desk, node: syntax.Node, place: Place, extras: Sequence[syntax.Node]) -> Iterator[Edit]:
+    inner = get(node, place)
+    for extra, sign in itertools.product(extras, (1, -1)):
+        words = f"The term {'+' if sign > 0 else '-'} {desk.text(extra)} is missing beside {desk.text(inner)}."
+        yield Edit("missing_term", put(node, place, sum_of([*terms_of(inner), (sign, extra)])), words)
+
+
+def _in_order(node: syntax.Node, scope: Sequence[str]) -> bool:
+    """Whether the indices of an access stand in the order of those at hand."""
+    if not isinstance(node, syntax.Access):
+        return True
+    at = [scope.index(i.id) for i in node.indices if isinstance(i, syntax.Name) and i.id in scope]
+    return at == sorted(at)
 
 
 def entries_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -271,63 +297,6 @@ def _in_product(root: syntax.Node, place: Place) -> bool:
     """Whether a place is an operand of a product or a quotient."""
     above = get(root, place[:-1]) if place else None
     return isinstance(above, syntax.Binary) and above.op in ("*", "/")
-
-
-def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """Another number, or a size or a constant in its place."""
-    known = [*desk.benches[0].world.constants, *desk.sizes]
-    for place, inner in at(node, syntax.Number):
-        assert isinstance(inner, syntax.Number)
-        if is_position(node, place) or is_axis(node, place):
-            continue
-        value = inner.value
-        if isinstance(get(node, place[:-1]), syntax.Compare):
-            for name in known:
-                words = f"The border {desk.text(inner)} should be {name}."
-                yield Edit("wrong_operand", put(node, place, syntax.Name(name)), words)
-            for other in sorted({v for v in numbers_of(desk.spec) if v >= 0}):
-                words = f"The border {desk.text(inner)} should be {desk.text(number(other))}."
-                yield Edit("wrong_operand", put(node, place, number(other)), words)
-        near = (value * 2, value / 2, value + 1, value - 1, 1 / value if value else Fraction(1))
-        for other in dict.fromkeys((*near, *sorted(numbers_of(desk.spec)))):
-            if other >= 0 and other != value:
-                words = f"The number {desk.text(inner)} should be {desk.text(number(other))}."
-                yield Edit("factor", put(node, place, number(other)), words)
-        for name in known:
-            yield Edit("factor", put(node, place, syntax.Name(name)), f"{desk.text(inner)} should be {name}.")
-    for place, inner in at(node, syntax.Name):
-        if tensor_of(inner) in known and not is_position(node, place):
-            others: list[syntax.Node] = [syntax.Name(name) for name in known if name != tensor_of(inner)]
-            if tensor_of(inner) in desk.sizes:
-                others += [syntax.Binary(op, inner, number(1)) for op in ("-", "+")]
-            for new in others:
-                yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
-
-
-def totals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A number or a size where a sum of the forward is meant: ``N`` for ``1 + sum[n](m[n])``."""
-    array = desk.line.indices is None
-    for part in dict.fromkeys(n for e in desk.spec.equations for n in e.right.walk() if _is_total(desk, n)):
-        new = as_array(part) if array else next(in_scope(desk, part, (), node), None)
-        if new is None:
-            continue
-        for place, inner in places(node):
-            if isinstance(inner, syntax.Name | syntax.Number) and counts(desk.spec, inner) and _divides(node, place):
-                words = f"{desk.text(inner)} should be {desk.text(new)}."
-                yield Edit("wrong_operand", put(node, place, new), words)
-
-
-def _is_total(desk: Desk, node: syntax.Node) -> bool:
-    """Whether a part of the forward sums over all indices that it has."""
-    if not isinstance(node, syntax.Binary | syntax.Binder) or not names_in(node) & set(desk.spec.shapes):
-        return False
-    return set(index_names(desk, node)) <= bound_in(node) and any(isinstance(n, syntax.Binder) for n in node.walk())
-
-
-def _divides(root: syntax.Node, place: Place) -> bool:
-    """Whether a place is in a product or a quotient."""
-    above = get(root, place[:-1]) if place else None
-    return isinstance(above, syntax.Binary) and above.op in ("*", "/") and not is_position(root, place)
 
 
 def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -108,7 +108,6 @@ def _divisor_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
 def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int = 1) -> tuple[str, str]:
     """The kind and the sentence for a missing or superfluous factor, of one or of several things."""
     s = "s" if count == 1 else ""
-    text = desk.text(ratio.node)
     names = [n for n, _ in ratio.powers]
     if names and abs(ratio.number) == 1 and set(names) <= set(desk.sizes) and len({p for _, p in ratio.powers}) == 1:
         name, power = " * ".join(names), ratio.powers[0][1]
@@ -132,7 +131,8 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int 
         place = "" if where == "the claim" else f" of {where}"
         return "factor", f"The division{place} by {by} is missing{sign}."
     place = "" if where == "the claim" else f" in {where}"
-    return "factor", f"The factor {text.removeprefix('-')} is missing{place}{sign}."
+    text = desk.text(Ratio(abs(ratio.number), ratio.powers).node)
+    return "factor", f"The factor {text} is missing{place}{sign}."
 
 
 def _averages(desk: Desk, names: Collection[str]) -> bool:

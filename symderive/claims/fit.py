@@ -78,7 +78,9 @@ def _fitted(desk: Desk, node: syntax.Node | None) -> Iterator[Finding]:
         if desk.late or not 2 <= len(terms) <= 8:
             continue
         ratios = _fit(desk, node, place, terms)
-        if ratios is None or all(r is not None and r.is_one for r in ratios):
+        if ratios is None or any(r is not None and r.is_mixed for r in ratios):
+            continue
+        if all(r is not None and r.is_one for r in ratios):
             continue
         changed = [
             (sign, term if ratio.is_one else _scaled(ratio, term))

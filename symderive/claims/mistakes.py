@@ -8,13 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import alike, counts, is_position, with_tensor
 from symderive.claims.exactly import worth_the_claim
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line, names_in
-from symderive.claims.trees import Place, factors_of, get, negated, places, product_of, put, sum_of, tensor_of, terms_of
+from symderive.claims.trees import (
+    Place,
+    factors_of,
+    get,
+    negated,
+    places,
+    product_of,
+    put,
+    sum_of,
+    tensor_of,
+    terms_of,
+    tidied,
+)
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -142,6 +155,7 @@ def _alone(root: syntax.Node, place: Place, term: syntax.Node) -> syntax.Node:
 
 def _signed(term: syntax.Node) -> str:
     """A term as it is added: ``- p[k] * L`` for ``p[k] * -L``."""
+    term = map_nodes(term, tidied)
     minus = "-" in (text := to_text(term)) and len(to_text(negated(term))) < len(text)
     return f"- {to_text(negated(term))}" if minus else f"+ {text}"
 
@@ -193,6 +207,24 @@ def _dropped_simple_factors(desk: Desk, right: syntax.Node) -> Iterator[Mistake]
         desk, right, lambda f: not _is_chain(f) or _is_one(terms_of(f)[:1]) or not names_in(f) & tensors
     )
     yield from _dropped_factors(desk, _spread(right), lambda f: not _is_chain(f), "/")
+    yield from _dropped_alike(right)
+
+
+def _dropped_alike(right: syntax.Node) -> Iterator[Mistake]:
+    """The same factor of every term, each of its own tensor: ``1 - h1[i]**2`` and ``1 - h2[i]**2``."""
+    terms = [(sign, factors_of(term)) for sign, term in terms_of(right)]
+    for _, first in terms[0][1] if len(terms) > 1 else ():
+        gone = [next((f for f in factors if _pattern(f[1]) == _pattern(first)), None) for _, factors in terms]
+        if None in gone or len(set(gone)) < len(gone):
+            continue
+        rest = [(s, product_of([f for f in fs if f != g])) for (s, fs), g in zip(terms, gone, strict=True)]
+        named = ", ".join(to_text(g[1]) for g in gone if g is not None)
+        yield Mistake("factor", sum_of(rest), f"In each term a factor is missing: {named}.")
+
+
+def _pattern(node: syntax.Node) -> syntax.Node:
+    """An expression without the names of its tensors."""
+    return map_nodes(node, lambda n: with_tensor(n, "_") if isinstance(n, syntax.Access) else n)
 
 
 def _spread(right: syntax.Node) -> syntax.Node:

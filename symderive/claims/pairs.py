@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from symderive.check.kept import keeping
 from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Edit, Tried, available, composites, deltas
@@ -24,7 +25,7 @@ from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.mistakes import line_of, truth_with_mistake
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.residual import lacking_factor, lacking_term
-from symderive.claims.trees import Place, factors_of, get, negated, number, places, product_of, put, sum_of, terms_of
+from symderive.claims.trees import Place, factors_of, get, multiplied, negated, number, places, put, sum_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -98,7 +99,7 @@ def _exchanged(
         sign = -1 if desk.text(lacked).startswith("-") else 1
         new = sum_of([*terms_of(rest), (sign, lacked if sign > 0 else negated(lacked))])
     else:
-        new = product_of([*factors_of(rest), *factors_of(lacked)])
+        new = multiplied(rest, lacked)
     if desk.fits(corrected := put(desk.node, place, new)):
         return (old, lacked), corrected
     if term and linear(desk.node, place):
@@ -366,8 +367,8 @@ def mistaken(desk: Desk) -> Iterator[np.ndarray]:
     other = desk.about(line_of(desk, statement), statement.right)
     bench = desk.benches[0]
     seen: set[syntax.Node] = {statement.right}
-    for family in FAMILIES:
-        for edit in family(other, statement.right):
+    with keeping(bench.interpreter, statement.right):
+        for edit in itertools.chain.from_iterable(family(other, statement.right) for family in FAMILIES):
             if desk.late:
                 return
             if edit.node not in seen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from symderive.claims.trees import number, product_of
 from symderive.record import record
 from symderive.spec import syntax
 
+_HALF = Fraction(1, 2)
 Power = int | Fraction
 Powers = tuple[tuple[str, Power], ...]
 
@@ -33,6 +35,11 @@ class Ratio:
         return product_of([*first, *top, *bottom])
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether a constant and what it leaves of 1 are in it: ``p / (1 - p)``, where one stands for the other."""
+        return any(f"{REST}{name}" in (other for other, _ in self.powers) for name, _ in self.powers)
+
+    @property
     def is_one(self) -> bool:
         """Whether it changes nothing."""
         return self.number == 1 and not self.powers
@@ -40,7 +47,7 @@ class Ratio:
 
 def _power(name: str, power: Power) -> syntax.Node:
     """``N``, ``N**2``, ``sqrt(N)``; the rest of a constant, ``1 - beta``, is a name of its own."""
-    base: syntax.Node = syntax.Name(name)
+    base: syntax.Node = number(int(name)) if name.isdigit() else syntax.Name(name)
     if name.startswith(REST):
         base = syntax.Binary("-", number(1), syntax.Name(name.removeprefix(REST)))
     if power == _HALF:
@@ -49,7 +56,6 @@ def _power(name: str, power: Power) -> syntax.Node:
 
 
 REST = "1 - "
-_HALF = Fraction(1, 2)
 
 
 def constant_ratio(top: np.ndarray, bottom: np.ndarray) -> float | None:
@@ -79,7 +85,34 @@ def name_ratio(
         simple = Fraction(rest[0]).limit_denominator(60)
         if simple and abs(float(simple) - rest[0]) <= 1e-9 * abs(rest[0]) and abs(simple.numerator) <= 500:
             return Ratio(simple, powers, any(n not in constants for n, _ in powers))
-    return _any_rational(values)
+    return _any_rational(values) or _irrational(values)
+
+
+_IRRATIONAL: tuple[tuple[Powers, float], ...] = tuple(
+    (powers, math.prod({"pi": math.pi}.get(n, 2.0) ** float(p) for n, p in powers))
+    for powers in (
+        (("2", _HALF),), (("pi", 1),), (("pi", -1),), (("pi", _HALF),), (("pi", -_HALF),),
+        (("2", _HALF), ("pi", _HALF)), (("2", _HALF), ("pi", -_HALF)),
+    )
+)  # fmt: skip
+"""Numbers of densities and of areas, by powers of what they are made of, but for a factor."""
+
+
+def _irrational(values: Sequence[float]) -> Ratio | None:
+    """A simple multiple of a root of 2, of pi, or of its root: the same everywhere."""
+    for powers, value in _IRRATIONAL:
+        rest = [v / value for v in values]
+        simple = Fraction(rest[0]).limit_denominator(16)
+        if simple and all(abs(r - simple) <= 1e-11 * abs(simple) for r in rest):
+            return _halved(simple, powers)
+    return None
+
+
+def _halved(factor: Fraction, powers: Powers) -> Ratio:
+    """A multiple of a root of 2 as it is written: ``1 / sqrt(2)`` for ``sqrt(2) / 2``."""
+    if factor.denominator == 2 and powers[0] == ("2", _HALF):
+        return Ratio(factor * 2, (("2", -_HALF), *powers[1:]))
+    return Ratio(factor, powers)
 
 
 def _any_rational(values: Sequence[float]) -> Ratio | None:

@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import available, composites, deltas
+from symderive.claims.edit_tools import available, composites, deltas, is_complement
 from symderive.claims.factors import scaled
+from symderive.claims.fit import MOST_ALONGSIDE
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import factors_of, number, product_of, sum_of, terms_of
+from symderive.claims.trees import multiplied, number, product_of, sum_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
+
+Compute = Callable[[Bench], np.ndarray]
 
 
 def missing_multiple(desk: Desk) -> Finding | None:
@@ -30,21 +34,28 @@ def lacking_term(desk: Desk, node: syntax.Node) -> Finding | None:
 
 def missing_product(desk: Desk) -> Finding | None:
     """The claim lacks a term that is a product of tensors at hand, also one on a diagonal: ``- V[i, f] * x[i]**2``."""
-    return _missing(desk, desk.node, lambda rest: itertools.chain(_products(desk, rest), _on_diagonals(desk, rest)))
+
+    def lacked(bench: Bench) -> np.ndarray:
+        return np.asarray(desk.truth(bench) - desk.value(bench, desk.node))
+
+    return _missing(desk, desk.node, lambda rest: itertools.chain(_products(desk, lacked), _on_diagonals(desk, lacked)))
 
 
-def _on_diagonals(desk: Desk, rest: np.ndarray) -> Iterator[syntax.Node]:
+def _on_diagonals(desk: Desk, lacked: Compute) -> Iterator[syntax.Node]:
     """Products with a delta outside of which there is nothing left: ``delta(k, j) * p[n, k]``."""
+    rest = lacked(desk.benches[0])
     for delta in deltas(desk, desk.node, ()):
         ones = np.broadcast_to(desk.value(desk.benches[0], delta), rest.shape) != 0
         if not (_used(rest) & ~ones).any():
-            yield from (syntax.Binary("*", delta, product) for product in _products(desk, rest))
+            yield from (syntax.Binary("*", delta, product) for product in _products(desk, lacked))
 
 
 def _missing(
     desk: Desk, node: syntax.Node, candidates: Callable[[np.ndarray], Iterator[syntax.Node]]
 ) -> Finding | None:
-    """A term that is a multiple of one of the candidates for what a side lacks of the truth."""
+    """A term that is a multiple of one of the candidates for what a side lacks of the truth; 0 lacks all of it."""
+    if node == number(0):
+        return None
     try:
         benches = desk.ratio_benches
         rests = [desk.truth(b) - desk.value(b, node) for b in benches]
@@ -74,16 +85,19 @@ def multiple_of_factor(desk: Desk) -> Finding | None:
 def lacking_factor(desk: Desk, node: syntax.Node, several: bool = False) -> Finding | None:
     """The same of any side; products of ``several`` tensors, too, or of one alone."""
     singles = [*available(desk, desk.node, ()), *composites(desk, desk.node, ())]
-    try:
+
+    def quotient(bench: Bench) -> np.ndarray:
         with np.errstate(all="ignore"):
-            quotient = desk.truths[0] / desk.value(desk.benches[0], node)
+            return np.asarray(desk.truth(bench) / desk.value(bench, node))
+
+    try:
+        products = list(_products(desk, quotient)) if several else []
     except (ClaimError, SymderiveError, ValueError):
         return None
-    products = _products(desk, quotient) if several else ()
     for candidate in [*singles, *(syntax.Binary("/", number(1), s) for s in singles), *products]:
         if desk.late:
             return None
-        product = product_of([*factors_of(node), *factors_of(candidate)])
+        product = multiplied(node, candidate)
         ratio = ratio_of(desk, ((desk.truth(b), desk.value(b, product)) for b in desk.ratio_benches))
         if ratio is not None and desk.fits(corrected := scaled(ratio, product)):
             factor = scaled(ratio, candidate)
@@ -104,30 +118,40 @@ def _used(target: np.ndarray) -> np.ndarray:
     return finite & (np.abs(target) > _ROUNDING * np.abs(target[finite]).max(initial=0.0))
 
 
-def _products(desk: Desk, target: np.ndarray) -> Iterator[syntax.Node]:
-    """Products of powers of up to three tensors at hand that have the target's entries, but for a common factor."""
-    target = np.asarray(target, dtype=float)
-    used = _used(target)
+def _products(desk: Desk, wanted: Compute) -> Iterator[syntax.Node]:
+    """Products of powers of up to three tensors at hand that have the wanted entries, but for a common factor."""
+    targets: dict[Bench, np.ndarray] = {}
+    for bench in grounds(desk):
+        if sum(int(_used(t).sum()) for t in targets.values()) < 2 * FEWEST:
+            targets[bench] = np.asarray(wanted(bench), dtype=float)
+    used = np.concatenate([_used(t).ravel() for t in targets.values()])
     if used.sum() < FEWEST:
         return
+    goal = np.log(np.abs(np.concatenate([t.ravel() for t in targets.values()])[used]))
     logs: list[tuple[syntax.Node, np.ndarray]] = []
-    for candidate in available(desk, desk.node, ()):
+    for candidate in [*available(desk, desk.node, ()), *filter(is_complement, composites(desk, desk.node, ()))]:
         try:
-            value = np.abs(np.broadcast_to(desk.value(desk.benches[0], candidate), target.shape)[used])
+            rows = [np.broadcast_to(desk.value(b, candidate), t.shape).ravel() for b, t in targets.items()]
         except (ClaimError, SymderiveError, ValueError):
             continue
-        if value.all() and np.isfinite(value).all() and len(logs) < MOST_TENSORS:
+        value = np.abs(np.concatenate(rows)[used])
+        if value.all() and np.isfinite(value).all() and (value != 1).any() and len(logs) < MOST_TENSORS:
             logs.append((candidate, np.log(value)))
-    wanted = np.log(np.abs(target[used]))
     for count in (1, 2, 3):
         for chosen in itertools.combinations(logs, count):
-            for powers in itertools.product(_POWERS, repeat=count):
-                rest = wanted - sum(p * log for p, (_, log) in zip(powers, chosen, strict=True))
+            for powers in itertools.product(_POWERS if count < 3 else _POWERS[:3], repeat=count):
+                rest = goal - sum(p * log for p, (_, log) in zip(powers, chosen, strict=True))
                 if np.ptp(rest) < _CLOSE:
                     yield product_of([raised(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
 
 
-_POWERS = (1, 2, -1)
+def grounds(desk: Desk) -> list[Bench]:
+    """Benches of the same sizes, where one may have too few entries to tell."""
+    first = desk.ratio_benches[0]
+    return [first, *(desk.alongside(first, n) for n in range(MOST_ALONGSIDE))]
+
+
+_POWERS = (1, 2, -1, -2)
 _CLOSE = 1e-8
 _ROUNDING = 1e-12
 FEWEST = 3

@@ -9,13 +9,13 @@ import numpy as np
 
 from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import available, composites, is_complement
+from symderive.claims.edit_tools import available, composites, is_complement, rank
 from symderive.claims.factors import scaled
-from symderive.claims.fit import MOST_ALONGSIDE, chains
-from symderive.claims.lines import ClaimError
+from symderive.claims.fit import chains
+from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio
-from symderive.claims.residual import FEWEST, MOST_TENSORS, raised, ratio_of
-from symderive.claims.trees import factors_of, number, product_of, put, sum_of
+from symderive.claims.residual import FEWEST, MOST_TENSORS, grounds, raised, ratio_of
+from symderive.claims.trees import factors_of, multiplied, number, product_of, put, sum_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -37,13 +37,15 @@ def lacking_in_a_term(desk: Desk) -> Finding | None:
             for factor in _made(factors, wanted) if wanted is not None else ():
                 if desk.late:
                     return None
-                product = product_of([*factors_of(term), *factors_of(factor)])
+                product = multiplied(term, factor)
                 ratio = _ratio(desk, rest, put(desk.node, place, sum_of([(sign, product)])))
                 if ratio is None:
                     continue
-                changed = [*terms[:n], (sign, scaled(ratio, product)), *terms[n + 1 :]]
+                size, turn = Ratio(abs(ratio.number), ratio.powers), 1 if ratio.number > 0 else -1
+                changed = [*terms[:n], (turn * sign, scaled(size, product)), *terms[n + 1 :]]
                 if desk.fits(corrected := put(desk.node, place, sum_of(changed))):
-                    return Finding("factor", _words(desk, scaled(ratio, factor), term), corrected)
+                    words = _words(desk, scaled(size, factor), term)
+                    return Finding("factor", f"{words}{'' if turn > 0 else ' and its sign is wrong'}.", corrected)
     return None
 
 
@@ -52,30 +54,38 @@ MOST_TERMS = 4
 
 
 def _words(desk: Desk, factor: syntax.Node, term: syntax.Node) -> str:
-    if isinstance(factor, syntax.Binary) and factor.op == "/" and factor.left == number(1):
-        return f"The division of the term {desk.text(term)} by {desk.text(factor.right)} is missing."
-    return f"The factor {desk.text(factor)} is missing in the term {desk.text(term)}."
-
-
-def _grounds(desk: Desk) -> list[Bench]:
-    """Benches of the same sizes, where one may have too few entries to tell."""
-    first = desk.ratio_benches[0]
-    return [first, *(desk.alongside(first, n) for n in range(MOST_ALONGSIDE))]
+    if not isinstance(factor, syntax.Binary) or factor.op != "/" or factor.left != number(1):
+        return f"The factor {desk.text(factor)} is missing in the term {desk.text(term)}"
+    if ("*", factor.right) in factors_of(term):
+        return f"The term {desk.text(term)} has the factor {desk.text(factor.right)} too much"
+    return f"The division of the term {desk.text(term)} by {desk.text(factor.right)} is missing"
 
 
 def _known(desk: Desk) -> list[tuple[syntax.Node, np.ndarray]]:
     """What may be a factor, with its entries, as logarithms; NaN where it is 0."""
     found = []
     parts = [n for n in composites(desk, desk.node, ()) if is_complement(n)]
-    for node in dict.fromkeys([*available(desk, desk.node, ()), *parts]):
+    for node in dict.fromkeys([*_derivatives(desk), *available(desk, desk.node, ()), *parts]):
         try:
-            rows = [np.broadcast_to(desk.value(b, node), desk.truth(b).shape).ravel() for b in _grounds(desk)]
+            rows = [np.broadcast_to(desk.value(b, node), desk.truth(b).shape).ravel() for b in grounds(desk)]
         except (ClaimError, SymderiveError, ValueError):
             continue
         values = np.concatenate(rows)
         if values.any() and np.isfinite(values).all():
             found.append((node, _log(values)))
     return found[:MOST_TENSORS]
+
+
+def _derivatives(desk: Desk) -> Iterator[syntax.Node]:
+    """``D(s, x[n])`` of the scalars that the claim reads and that depend on its tensor."""
+    x, indices = desk.line.tensor, desk.line.indices
+    if desk.line.role != "gradient" or x is None:
+        return
+    helpers = {h.name for h in desk.court.helpers}
+    for name in sorted(names_in(desk.node) & {*helpers, *desk.followers}):
+        if rank(desk, name) == 0:
+            lower: syntax.Node = syntax.Access(x, indices) if indices else syntax.Name(x)
+            yield syntax.Call("D", (syntax.Name(name), lower))
 
 
 def _log(values: np.ndarray) -> np.ndarray:
@@ -93,7 +103,7 @@ def _quotient(desk: Desk, rest: Sequence[syntax.Node], term: syntax.Node) -> np.
     """What a term must be multiplied by at each entry, as logarithms; None where there is no such thing."""
     rows = []
     try:
-        for bench in _grounds(desk):
+        for bench in grounds(desk):
             wanted = _left(desk, bench, rest)
             has = np.broadcast_to(desk.value(bench, term), wanted.shape)
             scale = np.abs(wanted).max(initial=0.0)

@@ -148,9 +148,27 @@ def negated(node: syntax.Node) -> syntax.Node:
     return syntax.Unary("-", node)
 
 
-def without_double_minus(node: syntax.Node) -> syntax.Node:
-    """``x`` for ``-(-x)`` and for ``-1 * -x``."""
+def multiplied(node: syntax.Node, factor: syntax.Node) -> syntax.Node:
+    """``node * factor``, where what is divided by is not multiplied by first, nor the other way round."""
+    factors = factors_of(node)
+    for op, part in factors_of(factor):
+        inverse = ("/" if op == "*" else "*"), part
+        if inverse in factors:
+            factors.remove(inverse)
+        elif part != number(1):
+            factors.append((op, part))
+    return product_of(factors)
+
+
+def tidied(node: syntax.Node) -> syntax.Node:
+    """``x`` for ``-(-x)``, ``1 * x`` and ``x / 1``, ``-x`` for ``-1 * x``."""
     match node:
+        case syntax.Binary("*" | "/", inner, syntax.Number(value=1)) | syntax.Binary(
+            "*", syntax.Number(value=1), inner
+        ):
+            return inner
+        case syntax.Binary("*", syntax.Unary("-", syntax.Number(value=1)), inner):
+            return negated(inner)
         case syntax.Unary("-", syntax.Unary("-", inner)):
             return inner
         case syntax.Binary("*", syntax.Unary("-", factor), syntax.Unary("-", inner)):

@@ -12,7 +12,8 @@ from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import counts
 from symderive.claims.edits_axes import means
-from symderive.claims.edits_terms import complements, factors_dropped, numbers
+from symderive.claims.edits_numbers import numbers
+from symderive.claims.edits_terms import complements, factors_dropped
 from symderive.claims.factors import factor_words, scaled, takes
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
@@ -22,12 +23,12 @@ from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
 
-def whole_factor(desk: Desk) -> Finding | None:
-    """The claim is the gradient times a number."""
+def whole_factor(desk: Desk, mixed: bool = False) -> Finding | None:
+    """The claim is the gradient times a number, a ``mixed`` one only if that is asked for."""
     ratio = _ratio(desk)
     if ratio is None:
         return _other_number(desk)
-    if ratio.is_one:
+    if ratio.is_one or (ratio.is_mixed and not mixed):
         return None
     if ratio.number == -1 and not ratio.powers:
         corrected = negated(desk.node)
@@ -35,16 +36,25 @@ def whole_factor(desk: Desk) -> Finding | None:
             return Finding("sign", f"The sign is wrong: the claim is minus {subject(desk)}.", corrected)
         return None
     kind, words = factor_words(ratio, desk)
-    if ratio.powers and abs(ratio.number) == 1 and {n for n, _ in ratio.powers} <= set(desk.sizes):
-        for edit in means(desk, desk.node):
-            if desk.fits(edit.node):
-                return Finding(edit.kind, words if kind == edit.kind else edit.words, edit.node)
+    if (found := averaged(desk)) is not None:
+        return replace(found, sentence=words) if kind == found.kind else found
     if kind == "factor" and ratio.powers:
         for edit in itertools.chain(factors_dropped(desk, desk.node), complements(desk, desk.node)):
             if desk.fits(edit.node):
                 return Finding(edit.kind, edit.words, edit.node)
     corrected = scaled(ratio, desk.node)
     return Finding(kind, words, corrected) if desk.fits(corrected) else _other_number(desk)
+
+
+def mixed_factor(desk: Desk) -> Finding | None:
+    """The claim is the gradient times a number that a constant and what it leaves of 1 make together."""
+    return whole_factor(desk, mixed=True)
+
+
+def averaged(desk: Desk) -> Finding | None:
+    """The claim has a mean for a sum, or the reverse."""
+    edits = (e for e in means(desk, desk.node) if desk.fits(e.node))
+    return next((Finding(e.kind, e.words, e.node) for e in edits), None)
 
 
 def _ratio(desk: Desk) -> Ratio | None:
@@ -295,6 +305,8 @@ def other_gradient(desk: Desk) -> Finding | None:
     for tensor in _nearest_first(desk):
         if tensor in desk.spec.outputs and not desk.spec.shapes[tensor]:
             continue
+        if desk.outcome.error is None and desk.spec.shapes[tensor] != desk.spec.shapes[desk.line.tensor or ""]:
+            continue  # the claim has a value over the axes of its own tensor
         line = desk.retargeted(tensor)
         if line is None:
             continue

@@ -6,7 +6,21 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction
 
-from symderive.claims.trees import binders_above, get, number, places, put, rename, sum_of, tensor_of, terms_of, times
+from symderive.claims.lines import names_in
+from symderive.claims.trees import (
+    binders_above,
+    factors_of,
+    get,
+    number,
+    places,
+    product_of,
+    put,
+    rename,
+    sum_of,
+    tensor_of,
+    terms_of,
+    times,
+)
 from symderive.spec import syntax
 from tests.claims.rewritings import ranged
 
@@ -51,6 +65,29 @@ def factor(spec, statement):
         for n in range(len(terms)):
             changed = [(s, times(number(2), t)) if m == n else (s, t) for m, (s, t) in enumerate(terms)]
             yield "factor", put(statement.right, place, sum_of(changed))
+
+
+def forgotten(spec, statement):
+    """A factor of a product left out: an inner derivative, or a division."""
+    right, upstreams = statement.right, {f"d{n}" for n in spec.outputs}
+    shapes = {*spec.shapes, *(f"d{n}" for n in spec.shapes)}
+    for place, node in places(right):
+        above = get(right, place[:-1]) if place else None
+        nested = _is_product(above) and place[-1][0] == "left"
+        if not _is_product(node) or nested or any(n in ("indices", "condition", "keywords") for n, _ in place):
+            continue
+        factors = factors_of(node)
+        for n, (_, gone) in enumerate(factors):
+            if not any(names_in(f) & shapes for _, f in factors[:n] + factors[n + 1 :]):
+                continue
+            rest = put(right, place, product_of(factors[:n] + factors[n + 1 :]))
+            binders = (b for b in rest.walk() if isinstance(b, syntax.Binder))
+            if tensor_of(gone) not in upstreams and all(map(ranged, binders)):
+                yield "factor", rest
+
+
+def _is_product(node):
+    return isinstance(node, syntax.Binary) and node.op in ("*", "/")
 
 
 def sign(spec, statement):
@@ -164,7 +201,8 @@ def shape(spec, statement):
 
 
 MAKERS = (
-    factor, sign, transpose, missing_term, extra_term, sums, means, upstream, cross_terms, index, operand, shape,
+    factor, forgotten, sign, transpose, missing_term, extra_term, sums, means, upstream, cross_terms, index, operand,
+    shape,
 )  # fmt: skip
 
 

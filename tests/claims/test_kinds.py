@@ -45,6 +45,32 @@ PAIRS = spec(
 )
 SOFTMAX = spec(inputs={"z": ["N", "K"]}, forward="p[n, k] = softmax[k](z[n, k])")
 BATCHES = spec(inputs={"z": ["...", "K"]}, forward="p[..., k] = softmax[k](z[..., k])")
+POOL = spec(
+    inputs={"x": ["N"], "c": given("N")},
+    indices={"i": "N", "r": 3},
+    forward="y[i] = sum[r](pad(x[i + r - 1])) / (1 + c[i]**2)",
+)
+KERNEL = spec(
+    inputs={"V": ["N", "F"], "w": given("N"), "B": given("N", "N")},
+    forward="G[i, j] = sum[f](V[i, f] * V[j, f])\nL = sum[i, j](G[i, j] * w[i] * w[j] * (B[i, j] + B[j, i]) + G[i, j])",
+)
+GELU = spec(inputs={"g": ["N"]}, forward="y[n] = g[n] / 2 * (1 + erf(g[n] / sqrt(2)))")
+QUOTIENT = spec(inputs={"x": ["N"], "s": {"shape": ["N"], "assume": "positive"}}, forward="y[n] = x[n] / s[n]")
+HEADS = spec(inputs={"W": [3, "K", "N"], "x": ["N"]}, forward="y[c, k] = sum[n](W[c, k, n] * x[n])")
+OVERLAP = spec(
+    inputs={"p": {"shape": ["N"], "assume": "unit"}, "t": given("N")},
+    forward="i = sum[n](p[n] * t[n])\nu = sum[n](p[n] * (2 + t[n]**2)) + 1\nL = i / u",
+)
+STATES = spec(
+    inputs={"W": ["K", "K"], "h0": ["K"], "b": ["K"]},
+    forward="h1[i] = tanh(sum[j](W[i, j] * h0[j]))\nh2[i] = tanh(sum[j](W[i, j] * h1[j]) + b[i])\n"
+    "L = sum[i](h2[i]**2 * b[i]**2)",
+)
+DROP = spec(
+    constants={"rate": 0.2}, inputs={"x": ["N"], "keep": {"shape": ["N"], "bool": True}},
+    forward="y[n] = where(keep[n], x[n] / (1 - rate), 0)",
+)  # fmt: skip
+ELU = spec(constants={"al": 0.7}, inputs={"x": ["N"]}, forward="a[n] = where(x[n] > 0, x[n], al * (exp(x[n]) - 1))")
 RAYS = spec(
     inputs={"a": {"shape": ["N"], "assume": "unit"}, "c": ["N"]},
     indices={"i": "N"},
@@ -117,6 +143,16 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
         (LOGISTIC, "dw = (X @ w - t) @ X", "wrong_operand", "X @ w should be sigmoid(X @ w)."),
         (SOFTMAX, "dz = p * (dp - (p * dp).sum(0))", "wrong_index", "(p * dp).sum(0) runs over the wrong axis."),
         (ONES, "db = dy * s", "missing_sum", "before the sum over axis 0"),
+        (POOL, "dx[k] = sum[r](pad(dy[k - r + 1])) / (1 + c[k]**2)", "wrong_index", "inside of the sum"),
+        (KERNEL, "dG = (B + B.T) + ones(N, N)", "factor", "The factor outer(w, w) is missing"),
+        (GELU, "dg = dy * ((1 + erf(g / sqrt(2))) / 2 + g * exp(-g**2 / 2) / sqrt(pi))", "factor", "by sqrt(2)"),
+        (QUOTIENT, "ds = -x * dy", "factor", "The division by s**2 is missing."),
+        (HEADS, "dx[n] = mean[c, k](W[c, k, n] * dy[c, k])", "mean_vs_sum", "should be a sum"),
+        (OVERLAP, "dp = t / u - i / u**2", "factor", "The factor D(u, p) is missing in the term i / u**2."),
+        (STATES, "dW = outer(dh1, h0) + outer(dh2, h1)", "factor", "missing: 1 - h1[i]**2, 1 - h2[i]**2."),
+        (DROP, "dx = where(keep, dy / rate, 0)", "factor", "rate should be 1 - rate."),
+        (DROP, "dx = where(keep, dy / -rate, 0)", "factor", "-rate should be 1 - rate."),
+        (ELU, "dx = da * where(a > 0, 1, a)", "missing_term", "The term + al is missing beside a."),
         (ARM, "db = -dx * sin(b) + dy * cos(b)", "missing_term", "The term + a is missing beside b."),
     ],
 )

@@ -1,0 +1,82 @@
+"""Changes of numbers, sizes and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from symderive.check.sample import numbers_of
+from symderive.claims.desk import Desk
+from symderive.claims.edit_tools import (
+    Edit,
+    at,
+    counts,
+    index_names,
+    is_axis,
+    is_position,
+)
+from symderive.claims.lines import names_in
+from symderive.claims.parts import as_array, in_scope
+from symderive.claims.trees import Place, bound_in, get, number, places, put, tensor_of
+from symderive.spec import syntax
+
+
+def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another number, or a size or a constant in its place."""
+    known = [*desk.benches[0].world.constants, *desk.sizes]
+    for place, inner in at(node, syntax.Number):
+        assert isinstance(inner, syntax.Number)
+        if is_position(node, place) or is_axis(node, place):
+            continue
+        value = inner.value
+        if isinstance(get(node, place[:-1]), syntax.Compare):
+            for name in known:
+                words = f"The border {desk.text(inner)} should be {name}."
+                yield Edit("wrong_operand", put(node, place, syntax.Name(name)), words)
+            for other in sorted({v for v in numbers_of(desk.spec) if v >= 0}):
+                words = f"The border {desk.text(inner)} should be {desk.text(number(other))}."
+                yield Edit("wrong_operand", put(node, place, number(other)), words)
+        near = (value * 2, value / 2, value + 1, value - 1, 1 / value if value else Fraction(1))
+        for other in dict.fromkeys((*near, *sorted(numbers_of(desk.spec)))):
+            if other >= 0 and other != value:
+                words = f"The number {desk.text(inner)} should be {desk.text(number(other))}."
+                yield Edit("factor", put(node, place, number(other)), words)
+        for name in known:
+            yield Edit("factor", put(node, place, syntax.Name(name)), f"{desk.text(inner)} should be {name}.")
+    for place, inner in at(node, (syntax.Name, syntax.Unary)):
+        if isinstance(inner, syntax.Unary) and tensor_of(inner.operand) in desk.spec.constants:
+            left = syntax.Binary("-", number(1), inner.operand)
+            yield Edit("factor", put(node, place, left), f"{desk.text(inner)} should be {desk.text(left)}.")
+        if tensor_of(inner) in known and not is_position(node, place):
+            others: list[syntax.Node] = [syntax.Name(name) for name in known if name != tensor_of(inner)]
+            others += [syntax.Binary(op, inner, number(1)) for op in ("-", "+")]
+            if tensor_of(inner) not in desk.sizes:
+                others.append(syntax.Binary("-", number(1), inner))
+            for new in others:
+                yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
+def totals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A number or a size where a sum of the forward is meant: ``N`` for ``1 + sum[n](m[n])``."""
+    array = desk.line.indices is None
+    for part in dict.fromkeys(n for e in desk.spec.equations for n in e.right.walk() if _is_total(desk, n)):
+        new = as_array(part) if array else next(in_scope(desk, part, (), node), None)
+        if new is None:
+            continue
+        for place, inner in places(node):
+            if isinstance(inner, syntax.Name | syntax.Number) and counts(desk.spec, inner) and _divides(node, place):
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _is_total(desk: Desk, node: syntax.Node) -> bool:
+    """Whether a part of the forward sums over all indices that it has."""
+    if not isinstance(node, syntax.Binary | syntax.Binder) or not names_in(node) & set(desk.spec.shapes):
+        return False
+    return set(index_names(desk, node)) <= bound_in(node) and any(isinstance(n, syntax.Binder) for n in node.walk())
+
+
+def _divides(root: syntax.Node, place: Place) -> bool:
+    """Whether a place is in a product or a quotient."""
+    above = get(root, place[:-1]) if place else None
+    return isinstance(above, syntax.Binary) and above.op in ("*", "/") and not is_position(root, place)

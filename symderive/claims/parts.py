@@ -1,0 +1,60 @@
+"""Parts of the forward as a claim would write them: in the letters at hand, or in array form."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.desk import Desk
+from symderive.claims.edit_tools import index_names
+from symderive.claims.trees import bound_in, rename, substitute
+from symderive.spec import syntax
+
+
+def in_scope(desk: Desk, part: syntax.Node, scope: Sequence[str], root: syntax.Node) -> Iterator[syntax.Node]:
+    """A part of the forward with its free indices among those at hand, and its bound ones out of their way."""
+    taken = {*free_names(desk.line.indices or ()), *bound_in(root), *scope}
+    spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in desk.benches[0].tensors)
+    part = rename(part, {i: next(spare, i) for i in sorted(bound_in(part)) if i in taken})
+    loose = [i for i in index_names(desk, part) if i not in bound_in(part) and i != syntax.BATCH]
+    at_hand = [i for i in dict.fromkeys(scope) if i != syntax.BATCH]
+    for chosen in itertools.permutations(at_hand, len(loose)):
+        yield substitute(part, {i: syntax.Name(c) for i, c in zip(loose, chosen, strict=True)})
+
+
+def as_array(part: syntax.Node, indices: Sequence[str] | None = None) -> syntax.Node | None:
+    """A part of the forward that takes entries one by one, in array form; None where it does not.
+
+    All its tensors have the same indices, these if they are given, or none at all.
+    """
+    part = map_nodes(part, _total)
+    if any(isinstance(n, syntax.Binder | syntax.Batch) for n in part.walk()):
+        return None
+    accesses = [n for n in part.walk() if isinstance(n, syntax.Access) and n.indices]
+    labels = {n.indices for n in accesses}
+    inside = [i for n in accesses for i in n.indices]
+    if len(labels) > 1 or not all(isinstance(i, syntax.Name) for i in inside):
+        return None
+    own = [i.id for i in next(iter(labels), ()) if isinstance(i, syntax.Name)]
+    names = [n.id for n in part.walk() if isinstance(n, syntax.Name)]
+    if any(names.count(i) > len(accesses) for i in own) or (indices is not None and own and own != list(indices)):
+        return None
+    if len(set(own)) < len(own):
+        return None
+
+    def change(node: syntax.Node) -> syntax.Node:
+        return syntax.Name(node.tensor) if isinstance(node, syntax.Access) else node
+
+    return map_nodes(part, change)
+
+
+def _total(node: syntax.Node) -> syntax.Node:
+    """A sum or a mean over all indices of what it sums, in array form."""
+    if not isinstance(node, syntax.Binder) or node.op not in ("sum", "mean") or node.condition is not None:
+        return node
+    labels = [n.indices for n in node.body.walk() if isinstance(n, syntax.Access)]
+    if not labels or any(set(i) != {syntax.Name(b) for b in node.indices} for i in labels):
+        return node
+    body = as_array(node.body)
+    return node if body is None else syntax.Method(body, node.op, (), ())
