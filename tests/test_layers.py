@@ -15,6 +15,7 @@ LAYERS = ("errors", "spec", "algebra", "lower", "emit", "check", "report", "cli"
 HEIGHT = {name: height for height, name in enumerate(LAYERS)} | {
     "wording": 0,  # how sentences are put together
     "record": 0,  # what frozen data is made of
+    "garbage": 0,  # what the collector need not look at
     "catalogue": 0,  # where the specs lie: for the reader of specs and the commands
     "claims": LAYERS.index("check"),  # beside the checks
     "api": LAYERS.index("check") + 0.5,  # the pipeline, which reports and commands are about

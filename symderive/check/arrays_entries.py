@@ -27,9 +27,12 @@ class EntryArrays:
 
     def each(self, function: Callable[..., Value], *arrays: Array) -> Array:
         """``function`` of the entries of arrays that are broadcast together."""
-        self.fit(*arrays)
-        with np.errstate(all="ignore"):  # NumPy looks at the flags that plain Python floats leave behind
-            return np.frompyfunc(function, len(arrays), 1)(*arrays)
+        try:
+            with np.errstate(all="ignore"):  # NumPy looks at the flags that plain Python floats leave behind
+                return np.frompyfunc(function, len(arrays), 1)(*arrays)
+        except ValueError:
+            self.fit(*arrays)
+            raise
 
     def fit(self, *arrays: Array) -> tuple[int, ...]:
         """The shape that arrays broadcast to. Raises where they do not."""

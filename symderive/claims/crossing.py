@@ -2,7 +2,7 @@
 
 Where all points at hand lie on one side, others are looked for: inputs and upstreams, or single entries of them, are
 made larger, smaller and of the other sign, and the border says how near one has come. Between two points on different
-sides, bisection finds two that straddle it closely: a border in the wrong place fails at one of them.
+sides, a bracket is found of two that straddle it closely: a border in the wrong place fails at one of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from symderive.check.objects import objects
 from symderive.check.sample import as_floats
 from symderive.claims.bench import map_nodes
 from symderive.claims.borders import BELOW, POLE, Border, borders, together
+from symderive.claims.brackets import bracketed
 from symderive.claims.climbing import NOTE, Climber, from_step, has
 from symderive.claims.moves import Move, allowed, between, held, moved, moves, taken
 from symderive.claims.points import FAR, SIDE, Point
@@ -36,11 +37,8 @@ MOST_BORDERS = 12
 MOST_OTHERS = 4
 """Points that lend what a border does not depend on."""
 
-STEPS = 48
-"""Of a bisection, so that the border of a claim is told from that of the forward at 3 and at 3.00001."""
-
-AROUND = 8
-"""Of the last steps, on each side of where a border is expected."""
+STEPS = 2**48
+"""Into which the way from one point to another is divided: the border of a claim at 3 is not that at 3.00001."""
 
 HAIR = Fraction(1, 2**20)
 
@@ -148,7 +146,7 @@ class Seeker:
         """Points close to a border, with what it does not depend on of others, too, so that it decides something."""
         others = sorted((p for p in self.at_hand if p not in ends[:2]), key=lambda p: p.note != SIDE)[:MOST_OTHERS]
         rest = self._apart_from(border)
-        for point in self.bisected(border, *ends):
+        for point in self.close_to(border, *ends):
             if self.probe.smooth(point):
                 yield point, True
                 lenders = [*others, *alike_ids(self.trial.spec, point)] if rest else ()
@@ -184,31 +182,25 @@ class Seeker:
             varied = [(p, v) for p in points if (v := self.climber.at(border, p)) is not None]
             yield from itertools.islice(two_sides(varied), 1)
 
-    def bisected(self, border: Border, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
-        """Two points close to a border, on either side of it, between two that have different signs at an entry.
-
-        It is looked for around where it would be if it were straight, and then in halves.
-        """
+    def close_to(self, border: Border, a: Point, b: Point, at: tuple[int, ...]) -> Iterator[Point]:
+        """Two points close to a border, on either side of it, between two that have different signs at an entry."""
         first, last = (self.climber.at(border, p) for p in (a, b))
         if first is None or last is None or first.shape != last.shape:
             return
         from_a, from_b = (_in_floats(p) for p in (a, b))
-        low, high = 0, 2**STEPS
-        straight = int(high * first[at] / (first[at] - last[at])) if np.isfinite(first[at] - last[at]) else 0
-        ahead = [straight + AROUND, straight - AROUND]
-        while high - low > 1:
-            middle = ahead.pop() if ahead else (low + high) // 2
-            if not low < middle < high:
-                continue
-            value = self.climber.at(border, between(from_a, from_b, self.held, Fraction(middle, 2**STEPS)))
-            if value is None or value.shape != first.shape:
-                return
-            if value[at] * first[at] > 0:
-                low = middle
-            else:
-                high = middle
-        for part in (low, high):
-            yield replace(between(a, b, self.held, Fraction(part, 2**STEPS)), note=NOTE)
+
+        def value(step: int) -> float:
+            found = self.climber.at(border, between(from_a, from_b, self.held, Fraction(step, STEPS)))
+            if found is None or found.shape != first.shape:
+                raise ValueError
+            return float(found[at])
+
+        try:
+            ends = bracketed(value, STEPS, float(first[at]), float(last[at]))
+        except ValueError:
+            return
+        for step in ends:
+            yield replace(between(a, b, self.held, Fraction(step, STEPS)), note=NOTE)
 
     # On it
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from symderive.claims.court import Court
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
+from symderive.garbage import only_new_garbage
 from symderive.spec import model
 
 if TYPE_CHECKING:
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
     from symderive.check.results import CheckResult
 
 
+@only_new_garbage()
 def judge(spec: model.Spec, derivation: Derivation | None = None, *, seed: int = 0) -> list[ClaimResult]:
     """The verdicts on a spec's claims, in the order of their lines; a line that cannot be read is ``invalid``."""
     return _judged(Court(spec, spec.claims, spec.text, derivation, seed), spec.bad_claims)
 
 
+@only_new_garbage()
 def judge_text(
     spec: model.Spec, text: str, derivation: Derivation | None = None, *, seed: int = 0
 ) -> list[ClaimResult]:

@@ -42,7 +42,7 @@ def at_poles(trial: Trial) -> Outcome | None:
         values = [(p, v) for p in seeker.at_hand if (v := probe.values(border, p)) is not None]
         if any((v == 0).any() for _, v in values) or (between := next(seeker.ends(border, values), None)) is None:
             continue
-        for point in seeker.bisected(border, *between):
+        for point in seeker.close_to(border, *between):
             outcome = _close_to(trial, probe, border, point, between[2])
             if outcome is not None and outcome.undefined is not None:
                 return outcome

@@ -17,6 +17,7 @@ ERASE = "\r\x1b[K"
 @contextmanager
 def progress(single: bool = False) -> Iterator[Callable[[Event], None]]:
     """Something to call with each event. With a ``single`` spec, nothing is said where nobody is looking."""
+    gc.freeze()  # what was imported stays, and need not be walked over
     gc.enable()  # the boundary turned it off for start-up; long work needs it
     if sys.stderr.isatty():
         try:

@@ -19,6 +19,7 @@ from symderive.claims.fit import SEVERAL
 from symderive.claims.lines import ClaimError, names_in, read_lines
 from symderive.claims.trees import tensor_of
 from symderive.errors import SymderiveError
+from symderive.garbage import only_new_garbage
 from symderive.spec import syntax
 from symderive.spec.claims import parse_lines
 from symderive.spec.format import to_text
@@ -239,6 +240,7 @@ def spec_of(name):
     return specs.loads(random_spec(int(seed)), "random") if kind == "random" else specs.load(CATALOGUE / f"{name}.yaml")
 
 
+@only_new_garbage()
 def row(name, count, most, twice=0, seed=0):
     """One spec: its claims, its rewritings, its mutants, and those with two mistakes."""
     spec = spec_of(name)
