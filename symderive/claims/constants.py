@@ -52,12 +52,15 @@ def _words_of_shapes(text: str) -> set[str]:
     return words
 
 
-def _others(value: Fraction) -> Iterator[Fraction]:
-    """Other values of a constant: integers for an integer, of its sign and about its size."""
+def _others(value: Fraction, place: int = 0) -> Iterator[Fraction]:
+    """Other values of a constant: integers for an integer, of its sign and about its size.
+
+    Those of constants at different places are not in the ratio in which the constants are.
+    """
     if value.denominator == 1:
         yield from (value + 1, value + 2)
     else:
-        yield from (value * Fraction(5, 4), value * Fraction(1, 2))
+        yield from (value * Fraction(2 * place + 5, 2 * place + 4), value * Fraction(place + 1, place + 2))
 
 
 FAR_APART = 16
@@ -67,15 +70,15 @@ FAR_APART = 16
 def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
     """A court and a point with other values of the constants; None where there are none."""
     spec = trial.spec
-    values = {n: next(_others(v)) for n, v in spec.constants.items() if _variable(spec, n)}
+    values = [n for n in spec.constants if _variable(spec, n)]
     if len(values) < len(spec.constants):
-        court = trial.court.varied({n: next(_others(v)) for n, v in spec.constants.items()})
+        court = trial.court.varied({n: next(_others(v, p)) for p, (n, v) in enumerate(spec.constants.items())})
         if court is not None:
             court.helpers = list(trial.court.helpers)
             return court, court.few[0]
     if not values:
         return None
-    choices = zip(*(_others(spec.constants[n]) for n in values), strict=True)
+    choices = zip(*(_others(spec.constants[n], place) for place, n in enumerate(values)), strict=True)
     for chosen, at in itertools.product(choices, (point, trial.court.points.rough)):
         varied = replace(at, constants={**spec.constants, **dict(zip(values, chosen, strict=True))})
         if replace(trial.court.points, spec=replace(spec, constants=varied.constants or {})).smooth(varied):

@@ -115,6 +115,13 @@ class Desk:
         return self.outcome.error is not None and self.outcome.error.reason == "shape"
 
     @cached_property
+    def by_index(self) -> bool:
+        """Whether the claim is in index form, as a scalar with a sum over indices is without any on its left side."""
+        if self.line.indices is not None or self.truths[0].ndim:
+            return self.line.indices is not None
+        return any(isinstance(n, syntax.Binder) for n in self.node.walk())
+
+    @cached_property
     def stated(self) -> syntax.Statement | None:
         """The derived formula of what is claimed, in index form."""
         return self.court.derived.stated(self.line)
@@ -225,7 +232,9 @@ class Desk:
 
     def laid_out(self, bench: Bench, array: np.ndarray) -> np.ndarray:
         """An array of the tensor's shape with an axis for each index of the left side."""
-        return array if self.line.indices is None else bench.flat(self.line.name, array, self.line.indices)
+        if self.line.indices is None:
+            return array
+        return bench.flat(self.line.name, array, self.line.indices).astype(array.dtype)
 
     def value(self, bench: Bench, node: syntax.Node, line: Line | None = None) -> np.ndarray:
         """An expression on a bench as floats, over the indices of the left side. Raises :class:`ClaimError`."""

@@ -292,15 +292,20 @@ def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.No
     ids = {i.name for i in desk.spec.inputs if not i.is_real}
     seen = names_in(root)
     gradients = gradient_names(desk.spec)
-    ids |= {n for n, of in gradients.items() if of not in desk.spec.outputs and n not in seen}
+    none = not seen & gradients.keys()  # then that of what depends on the tensor may be missing
+    ids |= {
+        n
+        for n, of in gradients.items()
+        if of not in desk.spec.outputs and n not in seen and not (none and of in desk.followers)
+    }
     usable = [n for n in usable if n not in ids]
-    if desk.line.indices is None:
+    if not desk.by_index:
         for name in usable:
             yield syntax.Name(name)
             if np.ndim(tensors[name]) == 1:
                 yield syntax.Subscript(syntax.Name(name), (syntax.Slice(None, None, None), syntax.Keyword(None)))
         return
-    scope = [*free_names(desk.line.indices), *binders_above(root, place)]
+    scope = [*free_names(desk.line.indices or ()), *binders_above(root, place)]
     if syntax.BATCH in scope:
         scope.remove(syntax.BATCH)
     for name in usable:
@@ -332,9 +337,9 @@ def is_sum(node: syntax.Node) -> bool:
 
 def deltas(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:
     """The deltas of two indices at hand, and of an index and a class id."""
-    if desk.line.indices is None:
+    if not desk.by_index:
         return
-    scope = [i for i in (*free_names(desk.line.indices), *binders_above(root, place)) if i != syntax.BATCH]
+    scope = [i for i in (*free_names(desk.line.indices or ()), *binders_above(root, place)) if i != syntax.BATCH]
     for a, b in itertools.combinations(scope, 2):
         yield syntax.Call("delta", (syntax.Name(a), syntax.Name(b)))
     for label in class_ids(desk, scope):

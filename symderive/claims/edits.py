@@ -5,33 +5,57 @@ from __future__ import annotations
 from symderive.check.kept import keeping
 from symderive.claims.desk import MOST_WORK, SHARE, Desk, Finding
 from symderive.claims.edit_tools import Family, Tried
-from symderive.claims.edits_axes import axes_added, dims, means, sums_added, sums_dropped, transposes
-from symderive.claims.edits_conditions import branches, conditions
+from symderive.claims.edits_axes import (
+    axes_added,
+    columns,
+    dims,
+    einsums,
+    means,
+    sums_added,
+    sums_dropped,
+    sums_joined,
+    transposes,
+)
+from symderive.claims.edits_conditions import (
+    branches,
+    conditions,
+    other_conditions,
+)
 from symderive.claims.edits_functions import (
     arguments,
     functions,
     normalised,
     recomputed,
     roots,
+    slopes,
     underived,
     unfolded,
     wrapped,
     wrapped_as_others,
 )
-from symderive.claims.edits_numbers import numbers, totals
+from symderive.claims.edits_numbers import (
+    numbers,
+    totals,
+)
 from symderive.claims.edits_operands import (
     accesses,
     comparisons,
     exchanged,
+    gathered,
     hot,
     indices,
-    moved_inside,
     operands,
-    positions,
     rebound,
     shifted,
 )
-from symderive.claims.edits_products import matrix_products
+from symderive.claims.edits_positions import (
+    moved_inside,
+    positions,
+    wrapped_around,
+)
+from symderive.claims.edits_products import (
+    matrix_products,
+)
 from symderive.claims.edits_terms import (
     brackets,
     complements,
@@ -76,10 +100,11 @@ def _first(desk: Desk, node: syntax.Node, own: bool) -> Finding | None:
 
 
 FAMILIES: tuple[Family, ...] = (
-    dims, transposes, matrix_products, means, rebound, indices, moved_inside, positions, sums_dropped, sums_added,
-    axes_added, terms_dropped, operands, exchanged, complements, comparisons, branches, conditions, hot, shifted,
-    signs, recomputed, functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams,
-    numbers, normalised, totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
-    wrapped_as_others, arguments, accesses,
+    dims, einsums, transposes, matrix_products, means, rebound, indices, moved_inside, positions, wrapped_around,
+    sums_dropped, sums_added, sums_joined, axes_added, columns, terms_dropped, operands, exchanged, slopes,
+    complements, comparisons, branches, conditions, other_conditions, hot, gathered, shifted, signs, recomputed,
+    functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams, numbers, normalised,
+    totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments,
+    accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from symderive.claims.bench import free_names, map_nodes
 from symderive.claims.desk import Desk
@@ -129,7 +129,7 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if not isinstance(inner, syntax.Method | syntax.Call) or called(inner) not in REDUCING:
             continue
         skip = 0 if isinstance(inner, syntax.Method) else 1
-        near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [-1, -2, -3, 0, 1, 2]
+        near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [0, -1, -2, -3, 1, 2]
         for other in near:
             for position in range(skip, len(inner.arguments)):
                 for changed in _with_axis(inner.arguments[position], other):
@@ -207,7 +207,8 @@ def axes_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             left = inner.left
             right = inner.right.value if isinstance(inner.right, syntax.Attribute) else inner.right
             new = syntax.Call("outer", (left, right))
-            words = f"{desk.text(inner)} is no outer product: .T does nothing to a vector. Write {desk.text(new)}."
+            why = ": .T does nothing to a vector" if right is not inner.right else ""
+            words = f"{desk.text(inner)} is no outer product{why}. Write {desk.text(new)}."
             yield Edit("shape", put(node, place, new), words)
 
 
@@ -280,9 +281,25 @@ def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Nod
     for index in free_names(desk.line.indices or ()):
         if index in names:
             spare = spare_letter(desk, node)
+            for at_place, n in _repeated(inner, index):
+                kept = put(rename(inner, {index: spare}), (*at_place, ("indices", n)), syntax.Name(index))
+                new = syntax.Binder("sum", (spare,), None, kept)
+                words = f"{desk.text(inner)} should be {desk.text(new)}: only what is on a diagonal is taken."
+                yield Edit("missing_cross_terms", put(node, place, new), words)
             new = syntax.Binder("sum", (spare,), None, rename(inner, {index: spare}))
             words = f"{desk.text(inner)} is a sum over an index of its own: {desk.text(new)}."
             yield Edit("missing_sum", put(node, place, new), words)
+
+
+def _repeated(node: syntax.Node, index: str) -> Iterator[tuple[Place, int]]:
+    """The positions of an index in the accesses that have it more than once."""
+    for place, inner in places(node):
+        found = [n for n, i in enumerate(inner.indices) if i == syntax.Name(index)] if _is_access(inner) else []
+        yield from ((place, n) for n in found if len(found) > 1)
+
+
+def _is_access(node: syntax.Node) -> TypeGuard[syntax.Access]:
+    return isinstance(node, syntax.Access)
 
 
 def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -295,3 +312,80 @@ def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for dim, keep, op in itertools.product(dims_of, keeps, ("sum", "mean")):
             new = method(inner, op, dim, keepdim=keep)
             yield Edit("missing_sum", put(node, place, new), f"The {op} over an axis of {desk.text(inner)} is missing.")
+
+
+def sums_joined(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A product of two sums for the sum of the products, or the reverse."""
+    for place, inner in places(node):
+        if _is_product(inner) and (new := _joined(inner)) is not None:
+            words = f"{desk.text(inner)} is a product of two sums: it should be that of the products, {desk.text(new)}."
+            yield Edit("extra_sum", put(node, place, new), words)
+        for apart in _split(inner):
+            words = f"{desk.text(inner)} is a sum of products: it should be a product of sums, {desk.text(apart)}."
+            yield Edit("missing_sum", put(node, place, apart), words)
+
+
+def _joined(node: syntax.Node) -> syntax.Node | None:
+    """The sum of the products for two sums over the same indices or axes."""
+    left, right = node.left, node.right  # type: ignore[attr-defined]
+    match left, right:
+        case syntax.Binder(op="sum", condition=None), syntax.Binder(op="sum", condition=None):
+            if left.indices == right.indices:
+                return replace(left, body=syntax.Binary("*", left.body, right.body))
+        case syntax.Method(name="sum"), syntax.Method(name="sum"):
+            if (left.arguments, left.keywords) == (right.arguments, right.keywords):
+                return replace(left, value=syntax.Binary("*", left.value, right.value))
+    return None
+
+
+def _split(node: syntax.Node) -> Iterator[syntax.Node]:
+    if isinstance(node, syntax.Binder) and node.op == "sum" and node.condition is None and _is_product(node.body):
+        yield syntax.Binary("*", replace(node, body=node.body.left), replace(node, body=node.body.right))  # type: ignore[attr-defined]
+    elif isinstance(node, syntax.Method) and node.name == "sum" and _is_product(node.value):
+        yield syntax.Binary("*", replace(node, value=node.value.left), replace(node, value=node.value.right))  # type: ignore[attr-defined]
+
+
+def _is_product(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Binary) and node.op == "*"
+
+
+def columns(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Every vector as a column, and every reduction with the axis that it runs over: for claims that do not fit."""
+    if not desk.misshapen or desk.by_index:
+        return
+
+    def change(inner: syntax.Node) -> syntax.Node:
+        if isinstance(inner, syntax.Name) and rank(desk, inner.id) == 1:
+            return syntax.Subscript(inner, (syntax.Slice(None, None, None), syntax.Keyword(None)))
+        if isinstance(inner, syntax.Method) and inner.name in REDUCING[:5] and inner.arguments:
+            return method(inner.value, inner.name, *inner.arguments, keepdim=True)
+        return inner
+
+    words = "What is summed needs keepdim=True, and vectors need an axis of their own: [:, None]."
+    yield Edit("shape", map_nodes(node, change), words)
+
+
+def einsums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """An ``einsum`` with other letters: those of the result, or two of an operand in each other's place."""
+    for place, inner in at(node, syntax.Call):
+        assert isinstance(inner, syntax.Call)
+        if inner.function != "einsum" or not isinstance(inner.arguments[0], syntax.Text):
+            continue
+        operands, arrow, result = inner.arguments[0].value.replace(" ", "").partition("->")
+        letters = sorted({c for c in operands if c.isalpha()})
+        if not arrow or "." in operands or len(letters) > MOST_LETTERS:
+            continue
+        results = ("".join(p) for p in itertools.permutations(letters, len(result)))
+        changed = [("wrong_index", f"{operands}->{r}") for r in results]
+        parts = operands.split(",")
+        for n, part in enumerate(parts):
+            for a, b in itertools.combinations(dict.fromkeys(part), 2):
+                other = part.translate(str.maketrans(a + b, b + a))
+                changed.append(("transpose", f"{','.join([*parts[:n], other, *parts[n + 1 :]])}->{result}"))
+        for kind, text in changed:
+            new = replace(inner, arguments=(syntax.Text(text), *inner.arguments[1:]))
+            yield Edit(kind, put(node, place, new), f"'{operands}->{result}' should be '{text}'.")
+
+
+MOST_LETTERS = 6
+"""Letters of an ``einsum`` whose orders are tried."""

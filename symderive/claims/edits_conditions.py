@@ -18,7 +18,7 @@ from symderive.spec import model, syntax
 def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A condition that is missing: under a sum, or of a product or a term."""
     known = list(dict.fromkeys(_of_forward(desk.spec)))
-    array = desk.line.indices is None
+    array = not desk.by_index
     free = free_names(desk.line.indices or ())
     for place, inner in [*_sums(node), *heads(node)]:
         if isinstance(inner, syntax.Number):
@@ -30,6 +30,21 @@ def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             for shown in whole:
                 if names_in(shown) - names_in(node) or not any(shown == n for n in node.walk()):
                     yield _under(desk, node, place, shown, summed)
+
+
+def other_conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another condition than that of the forward."""
+    known = list(dict.fromkeys(_of_forward(desk.spec)))
+    free = free_names(desk.line.indices or ())
+    for place, inner in places(node):
+        above = get(node, place[:-1]) if place else None
+        if not isinstance(inner, syntax.Compare | syntax.Logical) or isinstance(above, syntax.Logical):
+            continue
+        scope = [*free, *binders_above(node, place)]
+        for condition in known:
+            for shown in in_scope(desk, condition, scope, node) if desk.by_index else _arrays(condition):
+                words = f"The condition {desk.text(inner)} should be {desk.text(shown)}."
+                yield Edit("wrong_operand", put(node, place, shown), words)
 
 
 def branches(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -50,7 +65,7 @@ def missing_class(desk: Desk) -> Finding | None:
     """A sum over all entries where only those of the class that the left side names should be taken."""
     if desk.line.role != "gradient" or desk.line.indices is None:
         return None
-    free = [i for i in free_names(desk.line.indices) if i != syntax.BATCH]
+    free = [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH]
     for place, inner in _sums(desk.node):
         for label in class_ids(desk, [*free, *binders_above(desk.node, place), *_bound(inner, True)]):
             if tensor_of(label) in names_in(desk.node) or not names_in(label) & set(_bound(inner, True)):

@@ -19,6 +19,7 @@ from symderive.claims.edit_tools import (
     derivative,
     forward_functions,
     is_position,
+    is_sum,
     products,
 )
 from symderive.claims.lines import names_in
@@ -59,10 +60,10 @@ def _recomputed(desk: Desk, node: syntax.Node, names: Iterable[str]) -> str:
 
 
 def wrapped_as_others(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A tensor where a function of it is meant that the forward has of another: ``y`` for ``abs(y)``."""
-    applied = {c.function: c for c in _calls(desk)}
+    """A tensor, or a sum, where a function of it is meant that the forward has of another: ``y`` for ``abs(y)``."""
+    applied = {c.function: c for c in [*_calls(desk), *itertools.chain(*forward_functions(desk).values())]}
     for place, inner in places(node):
-        if tensor_of(inner) in desk.benches[0].tensors and not is_position(node, place):
+        if (tensor_of(inner) in desk.benches[0].tensors or is_sum(inner)) and not is_position(node, place):
             for call in applied.values():
                 new = replace(call, arguments=(inner, *call.arguments[1:]))
                 yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
@@ -183,10 +184,10 @@ def _named(desk: Desk, equation: model.Equation, scope: Sequence[str]) -> Iterat
 
 def arguments(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """The argument of a function as the forward has it, or another function of the same argument."""
-    if desk.line.indices is None:
+    if not desk.by_index:
         return
     forward = list(_calls(desk))
-    free = free_names(desk.line.indices)
+    free = free_names(desk.line.indices or ())
     for place, inner in at(node, syntax.Call):
         assert isinstance(inner, syntax.Call)
         if inner.function not in FUNCTIONS:
@@ -252,7 +253,50 @@ def _swaps(call: syntax.Call) -> Sequence[str]:
 
 def _normaliser(desk: Desk, name: str, call: syntax.Call) -> Iterator[syntax.Node]:
     """A normaliser of what a function is applied to, along each index of the left side, or along an axis."""
-    if desk.line.indices is None:
+    if not desk.by_index:
         yield syntax.Call(name, (call.arguments[0], *(call.arguments[1:] or (number(-1),))))
         return
-    yield from (syntax.Binder(name, (i,), None, call.arguments[0]) for i in free_names(desk.line.indices))
+    yield from (syntax.Binder(name, (i,), None, call.arguments[0]) for i in free_names(desk.line.indices or ()))
+
+
+def slopes(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """The derivative of one function by its value where that of another is meant: ``y * (1 - y)`` for ``1 - y**2``."""
+    for place, inner in products(node):
+        factors = factors_of(inner)
+        for n, (op, factor) in enumerate(factors):
+            rest = [f for m, f in enumerate(factors) if m != n]
+            square = _squared(factor)
+            if op != "*":
+                continue
+            if square is not None and _applied(desk, square) == "sigmoid":
+                new = [*rest, ("*", square), ("*", _left_over(square))]
+                yield Edit("factor", put(node, place, product_of(new)), _of_slopes(desk, square, "sigmoid", "tanh"))
+            elif ("*", _left_over(factor)) in rest and _applied(desk, factor) == "tanh":
+                rest.remove(("*", _left_over(factor)))
+                new = [*rest, ("*", syntax.Binary("-", number(1), syntax.Binary("**", factor, number(2))))]
+                yield Edit("factor", put(node, place, product_of(new)), _of_slopes(desk, factor, "tanh", "sigmoid"))
+
+
+def _of_slopes(desk: Desk, value: syntax.Node, meant: str, taken: str) -> str:
+    text = desk.text(value)
+    slope = {"tanh": f"1 - {text}**2", "sigmoid": f"{text} * (1 - {text})"}
+    return f"{slope[taken]} is the derivative of a {taken}: that of {meant} is {slope[meant]}."
+
+
+def _left_over(node: syntax.Node) -> syntax.Node:
+    return syntax.Binary("-", number(1), node)
+
+
+def _squared(node: syntax.Node) -> syntax.Node | None:
+    """``y`` of ``1 - y**2``."""
+    if isinstance(node, syntax.Binary) and node.op == "-" and node.left == number(1):
+        power = node.right
+        if isinstance(power, syntax.Binary) and power.op == "**" and power.right == number(2):
+            return power.left
+    return None
+
+
+def _applied(desk: Desk, node: syntax.Node) -> str:
+    """The function whose value an expression is: one that it calls, or that its equation calls."""
+    rights = [node, *(e.right for e in desk.spec.equations if e.tensor == tensor_of(node))]
+    return next((n.function for n in rights if isinstance(n, syntax.Call)), "")

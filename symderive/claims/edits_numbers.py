@@ -8,6 +8,7 @@ from fractions import Fraction
 from symderive.check.sample import numbers_of
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
+    BOUNDING,
     Edit,
     at,
     counts,
@@ -29,6 +30,11 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if is_position(node, place) or is_axis(node, place):
             continue
         value = inner.value
+        if not value and isinstance(call := get(node, place[:-1]), syntax.Call) and call.function in BOUNDING:
+            for name in desk.benches[0].world.constants:
+                for bound in (syntax.Name(name), syntax.Unary("-", syntax.Name(name))):
+                    words = f"The border {desk.text(inner)} should be {desk.text(bound)}."
+                    yield Edit("wrong_operand", put(node, place, bound), words)
         if isinstance(get(node, place[:-1]), syntax.Compare):
             for name in known:
                 words = f"The border {desk.text(inner)} should be {name}."
@@ -58,7 +64,7 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def totals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A number or a size where a sum of the forward is meant: ``N`` for ``1 + sum[n](m[n])``."""
-    array = desk.line.indices is None
+    array = not desk.by_index
     for part in dict.fromkeys(n for e in desk.spec.equations for n in e.right.walk() if _is_total(desk, n)):
         new = as_array(part) if array else next(in_scope(desk, part, (), node), None)
         if new is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from symderive.claims.bench import free_names, map_nodes
@@ -14,7 +14,6 @@ from symderive.claims.edit_tools import (
     alike,
     class_ids,
     extent,
-    is_position,
     spare_letter,
     takes_index,
     with_tensor,
@@ -28,8 +27,6 @@ from symderive.claims.trees import (
     places,
     put,
     rename,
-    substitute,
-    sum_of,
     tensor_of,
     terms_of,
 )
@@ -94,6 +91,19 @@ def _renamed(node: syntax.Node, names: Mapping[str, str]) -> syntax.Node:
     return map_nodes(node, change)
 
 
+def gathered(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """All rows of a table where those are meant that ids pick: ``E`` for ``E[ids]``."""
+    for tensor in desk.spec.inputs if not desk.by_index else ():
+        if tensor.index is None or tensor.name in names_in(node):
+            continue
+        for place, inner in places(node):
+            shape = desk.spec.shapes.get(inner.id, ()) if isinstance(inner, syntax.Name) else ()
+            if shape and str(shape[0]) == str(tensor.index):
+                new = syntax.Subscript(inner, (syntax.Name(tensor.name),))
+                words = f"{desk.text(inner)} should be {desk.text(new)}: its rows are picked by {tensor.name}."
+                yield Edit("wrong_index", put(node, place, new), words)
+
+
 def hot(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Class ids used as numbers, where one-hot rows are meant."""
     for tensor in desk.spec.inputs:
@@ -124,9 +134,9 @@ def _size_node(text: str) -> syntax.Node:
 
 def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another index at one position of an access."""
-    if desk.line.indices is None:
+    if not desk.by_index:
         return
-    free = [*free_names(desk.line.indices)]
+    free = [*free_names(desk.line.indices or ())]
     for place, inner in places(node):
         if not place or not isinstance(inner, syntax.Name) or not takes_index(node, place):
             continue
@@ -164,12 +174,12 @@ def _trivial(root: syntax.Node, place: Place, other: syntax.Node) -> bool:
 
 def rebound(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """An index that is bound though it is in use: another letter is needed."""
-    if desk.line.indices is None:
+    if not desk.by_index:
         return
     for place, inner in places(node):
         if not isinstance(inner, syntax.Binder) or inner.op in NORMALISERS:
             continue
-        scope = {*free_names(desk.line.indices), *binders_above(node, place)}
+        scope = {*free_names(desk.line.indices or ()), *binders_above(node, place)}
         for index in scope & set(inner.indices):
             new = rename(inner, {index: spare_letter(desk, node)})
             words = f"{inner.op}[{index}] binds an index that is in use already: give it another letter."
@@ -178,9 +188,9 @@ def rebound(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def shifted(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A reduction or a normaliser that runs over the wrong axis of a tensor."""
-    if desk.line.indices is None:
+    if not desk.by_index:
         return
-    free = [i for i in free_names(desk.line.indices) if i != syntax.BATCH]
+    free = [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH]
     for place, inner in places(node):
         if isinstance(inner, syntax.Binder) and inner.op in NORMALISERS:
             for other in free:
@@ -213,43 +223,11 @@ def comparisons(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             yield Edit("wrong_operand", put(node, place, swapped), f"The branches of {desk.text(inner)} are swapped.")
 
 
-def positions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """Another index expression in an index position: ``s - r`` for ``s + r``, ``k % E`` for ``k // E``."""
-    for place, inner in places(node):
-        if not place or not isinstance(inner, syntax.Binary) or not is_position(node, place):
-            continue
-        for new in _other_positions(inner, desk):
-            words = f"The index {desk.text(inner)} should be {desk.text(new)}."
-            yield Edit("wrong_index", put(node, place, new), words)
-    for place, access in places(node):
-        if isinstance(access, syntax.Access) and sum(isinstance(i, syntax.Binary) for i in access.indices) > 1:
-            for moved in _together(access):
-                words = f"{desk.text(access)} should be {desk.text(moved)}."
-                yield Edit("wrong_index", put(node, place, moved), words)
-
-
-def _together(access: syntax.Access) -> Iterator[syntax.Access]:
-    """An access with each of its sums of indices changed in the same way: turned round, moved by 1, or by two."""
-    changes: tuple[Callable[[list[tuple[int, syntax.Node]]], list[tuple[int, syntax.Node]]], ...] = (
-        lambda terms: [*terms, (1, number(1))],
-        lambda terms: [*terms, (-1, number(1))],
-        lambda terms: [terms[0], *((-s, t) for s, t in terms[1:])],
-        lambda terms: [(s if isinstance(t, syntax.Number) else -s, t) for s, t in terms],
-        lambda terms: [(terms[0][0], syntax.Binary("*", number(2), terms[0][1])), *terms[1:]],
-    )
-    for change in changes:
-        moved = (
-            sum_of(change(terms_of(i))) if isinstance(i, syntax.Binary) and i.op in ("+", "-") else i
-            for i in access.indices
-        )
-        yield replace(access, indices=tuple(moved))
-
-
 def accesses(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another tensor in the place of one, with indices of its own: ``A[i, j]`` for ``B[p, q]``."""
-    if desk.line.indices is None:
+    if not desk.by_index:
         return
-    free = free_names(desk.line.indices)
+    free = free_names(desk.line.indices or ())
     for place, inner in places(node):
         if not isinstance(inner, syntax.Access) or inner.tensor not in desk.benches[0].tensors:
             continue
@@ -260,67 +238,3 @@ def accesses(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 if new.indices != inner.indices:
                     words = f"{desk.text(inner)} should be {desk.text(new)}."
                     yield Edit("wrong_operand", put(node, place, new), words)
-
-
-def _other_positions(node: syntax.Binary, desk: Desk) -> Iterator[syntax.Node]:
-    if node.op in ("//", "%"):
-        for op in ("//", "%"):
-            for name in (*desk.benches[0].world.constants, *desk.sizes):
-                yield syntax.Binary(op, node.left, syntax.Name(name))
-        return
-    terms = terms_of(node)
-    if node.op in ("+", "-"):
-        for n, (sign, term) in enumerate(terms):
-            yield sum_of([(-sign if m == n else s, t) for m, (s, t) in enumerate(terms)])
-            yield sum_of([t for m, t in enumerate(terms) if m != n])
-            yield term
-            yield from (
-                sum_of([(s, t) for m, (s, t) in enumerate(terms) if m != n] + [(sign, f)]) for f in _parts(term)
-            )
-        yield sum_of([(-s, t) for s, t in terms])
-        for by in (1, -1):
-            yield sum_of([*terms, (by, number(1))])
-
-
-def _parts(term: syntax.Node) -> Iterator[syntax.Node]:
-    """The factors of a product, one without the other."""
-    if isinstance(term, syntax.Binary) and term.op == "*":
-        yield term.left
-        yield term.right
-
-
-def moved_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A factor of a sum that should be inside of it, at what is summed: ``/ c[i]`` for ``/ c[k]``."""
-    free = free_names(desk.line.indices or ())
-    for place, inner in places(node):
-        if not isinstance(inner, syntax.Binary) or inner.op not in ("*", "/") or not _is_sum(inner.left):
-            continue
-        total, factor = inner.left, inner.right
-        assert isinstance(total, syntax.Binder)
-        own = [i for i in free if i in {n.id for n in factor.walk() if isinstance(n, syntax.Name)}]
-        for index, (position, padded) in itertools.product(own, _positions_of(total)):
-            moved = substitute(factor, {index: position})
-            if padded:
-                moved = map_nodes(moved, lambda n: syntax.Call("pad", (n, number(1))) if _reads(n) else n)
-            new = replace(total, body=syntax.Binary(inner.op, total.body, moved))
-            words = f"{desk.text(factor)} should be {desk.text(moved)}, inside of the sum: {desk.text(new)}."
-            yield Edit("wrong_index", put(node, place, new), words)
-
-
-def _is_sum(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Binder) and node.op in ("sum", "mean")
-
-
-def _reads(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Access)
-
-
-def _positions_of(total: syntax.Binder) -> dict[tuple[syntax.Node, bool], None]:
-    """What stands in index positions inside of a sum and depends on what is summed over; whether it may be outside."""
-    found: dict[tuple[syntax.Node, bool], None] = {}
-    for place, inner in places(total.body):
-        if isinstance(inner, syntax.Access):
-            above = get(total.body, place[:-1]) if place else None
-            padded = isinstance(above, syntax.Call) and above.function == "pad"
-            found |= {(i, padded): None for i in inner.indices if names_in(i) & set(total.indices)}
-    return found

@@ -23,7 +23,7 @@ Change = Callable[[Desk, syntax.Node], Iterator[syntax.Node]]
 
 def matrix_products(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """``S.inv()`` for ``S**-1`` and ``1 / S``, ``A @ A`` for ``A**2``, ``A @ B`` for ``A * B`` and the reverse."""
-    if desk.line.indices is not None:
+    if desk.by_index:
         return
     kind = "shape" if desk.misshapen else "wrong_operand"
     for change, words in _CHANGES:
@@ -37,6 +37,9 @@ def matrix_products(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             said = words.format(desk.text(first[1]), desk.text(first[2]))
             yield Edit(kind, everywhere, f"{said} So are the others like it.")
     for place, inner in places(node):
+        if isinstance(inner, syntax.Binary) and inner.op == "@":
+            for gone, rest in ((inner.right, inner.left), (inner.left, inner.right)):
+                yield Edit("factor", put(node, place, rest), f"The product with {desk.text(gone)} is one too many.")
         for new in _inverted(desk, inner):
             yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
 
@@ -106,6 +109,8 @@ def _matrix_products(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
     if not all(ranks) or 2 not in ranks:
         return
     yield replace(node, op="@")
+    if isinstance(node.left, syntax.Binary) and node.left.op == "@":  # A @ C @ B for A @ B * C
+        yield replace(node.left, left=syntax.Binary("@", node.left.left, node.right))
     for swapped, (turn_left, turn_right) in itertools.product(
         (False, True), itertools.product((False, True), repeat=2)
     ):

@@ -26,7 +26,9 @@ from symderive.claims.edit_tools import (
     products,
     rank,
 )
+from symderive.claims.fit import linear
 from symderive.claims.lines import names_in
+from symderive.claims.parts import as_array, in_scope
 from symderive.claims.trees import (
     Place,
     binders_above,
@@ -74,7 +76,7 @@ def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 def _blank(desk: Desk, name: str) -> syntax.Node | None:
     """Ones in the shape of a tensor, in array form: what is left of a factor where nothing else has axes."""
     shape = [str(extent) for extent in desk.spec.shapes.get(name, ())]
-    if desk.line.indices is not None or not shape or not set(shape) <= set(desk.spec.sizes):
+    if desk.by_index or not shape or not set(shape) <= set(desk.spec.sizes):
         return None
     return syntax.Call("ones", tuple(map(syntax.Name, shape)))
 
@@ -118,17 +120,18 @@ def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A factor that is missing: a tensor of the forward, an upstream, with indices that are at hand."""
-    given = {f"d{n}" for n in desk.spec.outputs}
+    known = gradient_names(desk.spec)
+    given = {f"d{n}" for n in desk.spec.outputs} if names_in(node) & known.keys() else known.keys()
     numbers = [syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes)]
     for place, inner in heads(node):
         if isinstance(inner, syntax.Number):
             continue  # 1 for H is another operand, not a factor
-        known = list(available(desk, node, place))
+        tensors = list(available(desk, node, place))
         squares = [
-            syntax.Binary("**", t, number(2)) for t in known if isinstance(t, syntax.Name) and not rank(desk, t.id)
+            syntax.Binary("**", t, number(2)) for t in tensors if isinstance(t, syntax.Name) and not rank(desk, t.id)
         ]
-        outers = _outers(desk, inner) if desk.line.indices is None else ()
-        for factor in [*known, *deltas(desk, node, place), *numbers, *squares, *outers]:
+        outers = _outers(desk, inner) if not desk.by_index else ()
+        for factor in [*tensors, *deltas(desk, node, place), *numbers, *squares, *outers]:
             kind = "missing_upstream" if tensor_of(factor) in given else "factor"
             what = "upstream" if kind == "missing_upstream" else "factor"
             words = f"The {what} {desk.text(factor)} is missing in {desk.text(inner)}."
@@ -151,7 +154,7 @@ def _outers(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
 
 def matrices_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A matrix that is missing in a product, ``K @ r`` for ``r``, or the upstream behind a Jacobian."""
-    if desk.line.indices is not None:
+    if desk.by_index:
         return
     given = {f"d{n}" for n in desk.spec.outputs}
     known = list(available(desk, node, ()))
@@ -185,9 +188,21 @@ def derivatives_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in heads(node):
         if isinstance(inner, syntax.Number):
             continue
-        for factor in composites(desk, node, place):
+        for factor in dict.fromkeys([*composites(desk, node, place), *_of_forward(desk, node, place)]):
             words = f"The factor {desk.text(factor)} is missing in {desk.text(inner)}."
             yield Edit("factor", put(node, place, syntax.Binary("*", inner, factor)), words)
+
+
+def _of_forward(desk: Desk, node: syntax.Node, place: Place) -> Iterator[syntax.Node]:
+    """The functions of sums that the forward takes, and what it takes them of: ``relu(1 - m - c)``."""
+    calls = (n for e in desk.spec.equations for n in e.right.walk() if isinstance(n, syntax.Call))
+    scope = [*free_names(desk.line.indices or ()), *binders_above(node, place)]
+    for call in dict.fromkeys(c for c in calls if c.function in FUNCTIONS and is_sum(c.arguments[0])):
+        for part in (call, call.arguments[0]):
+            if desk.by_index:
+                yield from in_scope(desk, part, scope, node)
+            elif (array := as_array(part)) is not None:
+                yield array
 
 
 def signs(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -242,7 +257,7 @@ def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         yield from _beside(desk, node, place, [*deltas(desk, node, place), *available(desk, node, place), *known])
     free = free_names(desk.line.indices or ())
     for place, inner in _operands(node, "*/"):
-        if not is_sum(inner):
+        if not is_sum(inner) and linear(node, place):
             scope = [*free, *binders_above(node, place)]
             ordered = [t for t in available(desk, node, place) if _in_order(t, scope)]
             yield from _beside(desk, node, place, [*ordered, *known])
@@ -315,7 +330,7 @@ def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 words = f"Brackets are missing: {desk.text(inner)} should be {desk.text(new)}."
                 yield Edit("shape" if desk.misshapen else "factor", put(node, place, new), words)
         elif isinstance(inner, syntax.Binary) and inner.op == "@":
-            for new in _moved_out(inner):
+            for new in itertools.chain(_moved_out(inner), _loosened(inner)):
                 words = f"The brackets are wrong: {desk.text(inner)} should be {desk.text(new)}."
                 yield Edit("shape" if desk.misshapen else "factor", put(node, place, new), words)
 
@@ -328,6 +343,13 @@ def _moved_out(node: syntax.Binary) -> Iterator[syntax.Node]:
             rest: dict[str, Any] = {side: product_of([f for m, f in enumerate(factors) if m != n])}
             product = replace(node, **rest)
             yield times(factor, product) if op == "*" else syntax.Binary("/", product, factor)
+
+
+def _loosened(node: syntax.Binary) -> Iterator[syntax.Node]:
+    """``A @ (B @ x - y)`` for ``A @ B @ (x - y)``."""
+    first, *rest = terms_of(node.right)
+    for head, tail in _splits(node.left) if rest else ():
+        yield syntax.Binary("@", head, sum_of([(first[0], syntax.Binary("@", tail, first[1])), *rest]))
 
 
 def _rejoined(terms: Sequence[tuple[int, syntax.Node]]) -> Iterator[syntax.Node]:

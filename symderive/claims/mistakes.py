@@ -155,9 +155,9 @@ def _alone(root: syntax.Node, place: Place, term: syntax.Node) -> syntax.Node:
 
 def _signed(term: syntax.Node) -> str:
     """A term as it is added: ``- p[k] * L`` for ``p[k] * -L``."""
-    term = map_nodes(term, tidied)
-    minus = "-" in (text := to_text(term)) and len(to_text(negated(term))) < len(text)
-    return f"- {to_text(negated(term))}" if minus else f"+ {text}"
+    term, turned = map_nodes(term, tidied), map_nodes(negated(term), tidied)
+    minus = "-" in (text := to_text(term)) and len(to_text(turned)) < len(text)
+    return f"- {to_text(turned)}" if minus else f"+ {text}"
 
 
 def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:

@@ -8,6 +8,7 @@ away from the same values. Only what is then right exactly is said.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -43,6 +44,11 @@ Second = Callable[[Desk, Tried], Finding | None]
 
 def two_changes(desk: Desk) -> Finding | None:
     """The first pair of changes that makes the claim right, in the order in which single ones are tried."""
+    with np.errstate(all="ignore"):
+        return _two_changes(desk)
+
+
+def _two_changes(desk: Desk) -> Finding | None:
     values = Values(desk)
     seen: set[tuple[syntax.Node, Second]] = set()
     for first, second in values.promising():
@@ -55,7 +61,7 @@ def two_changes(desk: Desk) -> Finding | None:
             found = second(desk, first)
         except (ClaimError, *FAULTS):
             continue
-        if found is not None and not _is_idle(desk, first, found):
+        if found is not None and not _is_idle(desk, first, found) and not _undoes(first, found):
             return _as_one(desk, first, found) or _both(first, found)
     return None
 
@@ -105,6 +111,15 @@ def _exchanged(
     if term and linear(desk.node, place):
         return (put(desk.node, place, old), lacked), None
     return None, None
+
+
+def _undoes(first: Tried, found: Finding) -> bool:
+    """Whether the second change takes the first one back: ``a should be b`` and ``b should be a``."""
+    pairs = [_SHOULD.fullmatch(words) for words in (first.edit.words, found.sentence)]
+    return all(pairs) and pairs[0].groups() == pairs[1].groups()[::-1]  # type: ignore[union-attr]
+
+
+_SHOULD = re.compile(r"(?:The index )?(.+) should be (.+)\.")
 
 
 def _is_idle(desk: Desk, first: Tried, found: Finding) -> bool:
@@ -246,10 +261,9 @@ class Values:
         """The changes whose rows are multiples of one of some others."""
         if not len(others):
             return
-        with np.errstate(all="ignore"):
-            units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-            directions = others / np.linalg.norm(others, axis=1, keepdims=True)
-            cosines = np.abs(units @ directions.T)
+        units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        directions = others / np.linalg.norm(others, axis=1, keepdims=True)
+        cosines = np.abs(units @ directions.T)
         found = np.nan_to_num(cosines).max(axis=1) > 1 - 1e-12
         yield from (t for t, hit in zip(self.tried, found, strict=True) if hit)
 
@@ -271,18 +285,16 @@ class Values:
         found = [*self._pairs(self.rows - self.own, self.true - self.own)]
         used = (self.own != 0) & (self.true != 0)
         if used.any():
-            with np.errstate(all="ignore"):
-                logs = np.log(np.abs(self.rows[:, used] / self.own[used]))
-                found += self._pairs(logs, np.log(np.abs(self.true[used] / self.own[used])))
+            logs = np.log(np.abs(self.rows[:, used] / self.own[used]))
+            found += self._pairs(logs, np.log(np.abs(self.true[used] / self.own[used])))
         order = {family: n for n, family in enumerate(FAMILIES)}
         found.sort(key=lambda pair: sum(order[self.tried[n].family] for n in pair))
         yield from ((self.tried[i], _changes_like(self.tried[j])) for i, j in found)
 
     def _pairs(self, rows: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, int]]:
         """The pairs of rows that add up to what is wanted."""
-        with np.errstate(all="ignore"):
-            weights = np.random.default_rng(0).uniform(1, 2, len(wanted))
-            sums, target = rows @ weights, float(wanted @ weights)
+        weights = np.random.default_rng(0).uniform(1, 2, len(wanted))
+        sums, target = rows @ weights, float(wanted @ weights)
         usable = np.flatnonzero(np.isfinite(sums))
         order = usable[np.argsort(sums[usable])]
         ordered = sums[order]
@@ -312,10 +324,9 @@ class Values:
         used = self.true != 0
         if used.sum() < 3:
             return
-        with np.errstate(all="ignore"):
-            quotients = np.log(np.abs(self.true[used] / self.rows[:, used]))
-            factors = np.log(np.abs(candidates[:, used]))
-            quotients, factors = (a - a.mean(axis=1, keepdims=True) for a in (quotients, factors))
+        quotients = np.log(np.abs(self.true[used] / self.rows[:, used]))
+        factors = np.log(np.abs(candidates[:, used]))
+        quotients, factors = (a - a.mean(axis=1, keepdims=True) for a in (quotients, factors))
         factors = factors[np.isfinite(factors).all(axis=1) & (np.abs(factors).max(axis=1, initial=0.0) > CLOSE)]
         for tried, quotient in zip(self.tried, quotients, strict=True):
             if np.isfinite(quotient).all() and len(factors):

@@ -18,6 +18,7 @@ from symderive.claims.expansion import in_full
 from symderive.claims.points import Point
 from symderive.claims.world import World
 from symderive.spec import model, syntax
+from symderive.spec.format import to_text
 
 MOST_PATHS = 400
 
@@ -90,10 +91,15 @@ class Paths:
                     yield frozenset([key]), f"{name} also stands in {self.places[key][2]}, and that path is left out"
 
     def _own_words(self, tensor: str, chosen: Sequence[str], own: Sequence[str]) -> str:
-        from symderive.spec.format import to_text
-
-        spots = [f"{to_text(self.places[k][1])} in {self.places[k][2]}" for k in chosen]
+        spots = dict.fromkeys(f"{self._shown(k)} in {self.places[k][2]}" for k in chosen)
         return f"{tensor} stands in the forward {len(own)} times, and what comes from {' and '.join(spots)} is left out"
+
+    def _shown(self, key: str) -> str:
+        """An occurrence as it is written: ``sum[j](p[j])`` where that is all of a sum."""
+        node = self.places[key][1]
+        equation = next(e for e in self.spec.equations if e.tensor == self.places[key][2])
+        sums = (n for n in equation.right.walk() if isinstance(n, syntax.Binder) and n.body == node)
+        return to_text(next(sums, node))
 
 
 def missing_terms(desk: Desk) -> Finding | None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import available, composites, is_complement, rank
+from symderive.claims.edit_tools import available, composites, is_complement, rank, spare_letter
 from symderive.claims.factors import scaled
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio
-from symderive.claims.residual import FEWEST, MOST_TENSORS, grounds, raised, ratio_of
-from symderive.claims.trees import factors_of, multiplied, number, product_of, put, sum_of
+from symderive.claims.residual import FEWEST, grounds, raised, ratio_of
+from symderive.claims.trees import axis, factors_of, method, multiplied, number, product_of, put, sum_of, tensor_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -49,6 +50,8 @@ def lacking_in_a_term(desk: Desk) -> Finding | None:
     return None
 
 
+MOST_FACTORS = 14
+
 MOST_TERMS = 4
 """Terms of a sum that are looked at one by one."""
 
@@ -65,7 +68,7 @@ def _known(desk: Desk) -> list[tuple[syntax.Node, np.ndarray]]:
     """What may be a factor, with its entries, as logarithms; NaN where it is 0."""
     found = []
     parts = [n for n in composites(desk, desk.node, ()) if is_complement(n)]
-    for node in dict.fromkeys([*_derivatives(desk), *available(desk, desk.node, ()), *parts]):
+    for node in dict.fromkeys([*_derivatives(desk), *_totals(desk), *available(desk, desk.node, ()), *parts]):
         try:
             rows = [np.broadcast_to(desk.value(b, node), desk.truth(b).shape).ravel() for b in grounds(desk)]
         except (ClaimError, SymderiveError, ValueError):
@@ -73,7 +76,7 @@ def _known(desk: Desk) -> list[tuple[syntax.Node, np.ndarray]]:
         values = np.concatenate(rows)
         if values.any() and np.isfinite(values).all():
             found.append((node, _log(values)))
-    return found[:MOST_TENSORS]
+    return found[:MOST_FACTORS]
 
 
 def _derivatives(desk: Desk) -> Iterator[syntax.Node]:
@@ -86,6 +89,21 @@ def _derivatives(desk: Desk) -> Iterator[syntax.Node]:
         if rank(desk, name) == 0:
             lower: syntax.Node = syntax.Access(x, indices) if indices else syntax.Name(x)
             yield syntax.Call("D", (syntax.Name(name), lower))
+
+
+def _totals(desk: Desk) -> Iterator[syntax.Node]:
+    """The tensors that the claim reads, summed over one axis: how many entries of a mask there are, say."""
+    seen = [n for n in desk.node.walk() if tensor_of(n) in desk.benches[0].tensors]
+    if not desk.by_index:
+        for name in dict.fromkeys(n for n in seen if isinstance(n, syntax.Name) and rank(desk, n.id) == 2):
+            yield from (method(name, "sum", axis(a), keepdim=True) for a in (0, 1))
+        return
+    spare = syntax.Name(spare_letter(desk, desk.node))
+    for access in dict.fromkeys(n for n in seen if isinstance(n, syntax.Access)):
+        for n, index in enumerate(access.indices):
+            if isinstance(index, syntax.Name):
+                body = replace(access, indices=(*access.indices[:n], spare, *access.indices[n + 1 :]))
+                yield syntax.Binder("sum", (spare.id,), None, body)
 
 
 def _log(values: np.ndarray) -> np.ndarray:

@@ -95,10 +95,26 @@ def product_of(factors: Sequence[tuple[str, syntax.Node]]) -> syntax.Node:
 
 def lowered(power: syntax.Binary, by: int = 1) -> syntax.Node:
     """``x**(p - 1)`` of ``x**p``."""
-    if isinstance(power.right, syntax.Number):
-        value = power.right.value - by
-        return power.left if value == 1 else replace(power, right=number(value))
+    if (exponent := constant(power.right)) is not None:
+        left = exponent - by
+        if left == 1:
+            return power.left
+        if left.denominator == 1 or isinstance(power.right, syntax.Number):
+            return replace(power, right=number(left))
+        return replace(power, right=syntax.Binary("/", number(left.numerator), number(left.denominator)))
     return replace(power, right=syntax.Binary("-" if by > 0 else "+", power.right, number(abs(by))))
+
+
+def constant(node: syntax.Node) -> Fraction | None:
+    """The number that an expression of numbers is: ``-3/2``; None for others."""
+    match node:
+        case syntax.Number(value=value):
+            return value
+        case syntax.Unary("-", inner) if (negative := constant(inner)) is not None:
+            return -negative
+        case syntax.Binary("/", a, b) if (top := constant(a)) is not None and (bottom := constant(b)):
+            return top / bottom
+    return None
 
 
 def number(value: Fraction | int) -> syntax.Node:

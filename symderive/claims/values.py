@@ -12,12 +12,13 @@ from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import counts
 from symderive.claims.edits_axes import means
+from symderive.claims.edits_functions import roots
 from symderive.claims.edits_numbers import numbers
 from symderive.claims.edits_terms import complements, factors_dropped
 from symderive.claims.factors import factor_words, scaled, takes
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import axis, factors_of, method, negated, number, product_of, rename
+from symderive.claims.trees import axis, constant, factors_of, method, negated, number, product_of, rename
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -39,7 +40,7 @@ def whole_factor(desk: Desk, mixed: bool = False) -> Finding | None:
     if (found := averaged(desk)) is not None:
         return replace(found, sentence=words) if kind == found.kind else found
     if kind == "factor" and ratio.powers:
-        for edit in itertools.chain(factors_dropped(desk, desk.node), complements(desk, desk.node)):
+        for edit in itertools.chain(*(family(desk, desk.node) for family in (factors_dropped, complements, roots))):
             if desk.fits(edit.node):
                 return Finding(edit.kind, edit.words, edit.node)
     corrected = scaled(ratio, desk.node)
@@ -190,7 +191,9 @@ def summed(desk: Desk) -> Finding | None:
     for axes, keep in itertools.product(_subsets(rank), (False, True)):
         for name, reduce in (("sum", np.sum), ("mean", np.mean)):
             if all(close_floats(reduce(c, axis=axes, keepdims=keep), t) for c, t in pairs):
-                corrected = method(desk.node, name, *_axes_node(desk, axes, rank), keepdim=keep)
+                corrected = _with_axes(desk, name, axes, rank) or method(
+                    desk.node, name, *_axes_node(desk, axes, rank), keepdim=keep
+                )
                 if desk.fits(corrected):
                     which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
                     what = "sum" if name == "sum" else "mean"
@@ -231,6 +234,19 @@ def summed_away(desk: Desk, but: Collection[str] = ()) -> Finding | None:
                 words = f"The claim is the {what} over {over} of {subject(desk)}, {own}."
                 return Finding("extra_sum", words)
     return None
+
+
+def _with_axes(desk: Desk, name: str, axes: tuple[int, ...], rank: int) -> syntax.Node | None:
+    """``dy.sum((0, 2))`` for ``dy.sum(0).sum(1)``; None where the claim is no sum over one axis that goes."""
+    node = desk.node
+    if not isinstance(node, syntax.Method) or node.name != name or node.keywords or len(node.arguments) != 1:
+        return None
+    first = constant(node.arguments[0])
+    if first is None:
+        return None
+    gone = int(first) % (rank + 1)
+    both = tuple(sorted((gone, *(a + (a >= gone) for a in axes))))
+    return method(node.value, name, *_axes_node(desk, both, rank + 1))
 
 
 def _axes_node(desk: Desk, axes: tuple[int, ...], rank: int) -> tuple[syntax.Node, ...]:

@@ -71,6 +71,30 @@ DROP = spec(
     forward="y[n] = where(keep[n], x[n] / (1 - rate), 0)",
 )  # fmt: skip
 ELU = spec(constants={"al": 0.7}, inputs={"x": ["N"]}, forward="a[n] = where(x[n] > 0, x[n], al * (exp(x[n]) - 1))")
+SPRING = spec(
+    constants={"lam": 0.1, "c": 0.3}, inputs={"e": ["N"], "w": []},
+    forward="f[t] = w * e[t] + c * pad(e[t - 1])\nL = sum[t](f[t]**2) / 2 + lam * w**2",
+)  # fmt: skip
+HINGE = spec(
+    inputs={"z": ["N"], "s": ["N"]}, constants={"lo": -1, "hi": 2}, forward="h[n] = clamp(z[n], lo, hi) * exp(-s[n])"
+)
+ROOT = spec(inputs={"v": ["N"]}, forward="r[n] = (1 + v[n]**2)**(-1/2)")
+FORM = spec(
+    inputs={"x": ["N"], "A": {"shape": ["N", "N"], "assume": "symmetric", "grad": False}},
+    forward="q = sum[i, j](x[i] * A[i, j] * x[j])",
+)
+TABLE = spec(
+    inputs={"E": ["K", "F"], "w": ["F"], "ids": {"shape": ["N"], "index": "K"}},
+    forward="u[n] = sum[f](E[ids[n], f] * w[f])",
+)
+LAYER = spec(
+    inputs={"x": ["N", "K"], "U": ["F", "K"]}, forward="z[n, f] = sum[k](x[n, k] * U[f, k])\no[n, f] = tanh(z[n, f])"
+)
+ENTROPY = spec(
+    inputs={"s": ["K"], "p": {"shape": ["K"], "assume": "positive"}},
+    forward="l = logsumexp[k](s[k])\nH = -sum[k](p[k] / sum[j](p[j]) * log(p[k] / sum[j](p[j])))",
+    output=["l", "H"],
+)
 RAYS = spec(
     inputs={"a": {"shape": ["N"], "assume": "unit"}, "c": ["N"]},
     indices={"i": "N"},
@@ -153,6 +177,21 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
         (DROP, "dx = where(keep, dy / rate, 0)", "factor", "rate should be 1 - rate."),
         (DROP, "dx = where(keep, dy / -rate, 0)", "factor", "-rate should be 1 - rate."),
         (ELU, "dx = da * where(a > 0, 1, a)", "missing_term", "The term + al is missing beside a."),
+        (SPRING, "de[t] = w * f[t] + c * f[(t + 1) % N]", "wrong_index", "f[(t + 1) % N] should be pad(f[t + 1])."),
+        (SPRING, "de[t] = w * f[t] + c * pad(f[t + 2])", "wrong_index", "The index t + 2 should be t + 1."),
+        (SPRING, "de[t] = w * f[t] + pad(f[t + 1])", "factor", "The factor c is missing in the term pad(f[t + 1])."),
+        (SPRING, "dw = f.sum() * e.sum() + 2 * lam * w", "extra_sum", "is a product of two sums"),
+        (HINGE, "dz = dh * exp(-s) * (h > 0)", "wrong_operand", "should be z >= lo and z <= hi."),
+        (ROOT, "dv = -dr * v * (1 + v**2)**(-1/2)", "factor", "should be (1 + v**2)**(-3 / 2)."),
+        (FORM, "dx[i] = 2 * A[i, i] * x[i]", "missing_cross_terms", "only what is on a diagonal is taken"),
+        (TABLE, "dw = E.T @ du", "wrong_index", "E should be E[ids]: its rows are picked by ids."),
+        (LAYER, "dz = do * o * (1 - o)", "factor", "is the derivative of a sigmoid: that of tanh is 1 - o**2."),
+        (LAYER, "dU[f, k] = sum[n](dz[n, f]) * sum[n](x[n, k])", "extra_sum", "is a product of two sums"),
+        (LAYER, "dU = einsum('nf,nk->kf', dz, x)", "transpose", ""),
+        (LAYER, "dx = einsum('nf,fk->nf', dz, U)", "wrong_index", "'nf,fk->nf' should be 'nf,fk->nk'."),
+        (ENTROPY, "ds = dl * (s - l)", "wrong_operand", "s - l should be exp(s - l)."),
+        (ENTROPY, "dp = -dH * (log(p / p.sum()) + 1) / p.sum()", "missing_term", "sum[j](p[j]) in H is left out."),
+        (GAUSS, "dR = -(R @ P) @ P", "factor", "The product with P is one too many."),
         (ARM, "db = -dx * sin(b) + dy * cos(b)", "missing_term", "The term + a is missing beside b."),
     ],
 )
