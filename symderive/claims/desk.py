@@ -41,6 +41,9 @@ EXACTLY = 3000, 25
 EACH = 10
 """What it takes to make a candidate, in such nodes."""
 
+ZERO = 1e-12
+"""What rounding leaves of 0, beside the truth."""
+
 SAME = 1e-13
 """How near floats are that differ by rounding only."""
 
@@ -229,6 +232,13 @@ class Desk:
             return [self.value(b, self.node) for b in self.benches]
         except (ClaimError, SymderiveError):
             return None
+
+    @cached_property
+    def vanishes(self) -> bool:
+        """Whether the claim is 0 throughout, but for rounding, as many a formula with a mistake in it is."""
+        pairs = zip(self.claimed or (), self.truths, strict=False)
+        scales = [(np.abs(c).max(initial=0), np.abs(t).max(initial=0)) for c, t in pairs]
+        return bool(scales) and all(claimed <= ZERO * true for claimed, true in scales)
 
     def laid_out(self, bench: Bench, array: np.ndarray) -> np.ndarray:
         """An array of the tensor's shape with an axis for each index of the left side."""

@@ -11,7 +11,7 @@ import numpy as np
 from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import alike, counts, is_position, with_tensor
+from symderive.claims.edit_tools import alike, counts, is_position, upstreams_of, with_tensor
 from symderive.claims.exactly import worth_the_claim
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line, names_in
@@ -63,7 +63,7 @@ Mistakes = Callable[[Desk, syntax.Node], Iterator[Mistake]]
 
 
 def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
-    if desk.claimed is None or (statement := desk.stated) is None:
+    if desk.claimed is None or (statement := desk.stated) is None or desk.vanishes:
         return None
     line = line_of(desk, statement)
     if tensor_of(statement.right) or not _gives(desk, statement.right, line, desk.truths):
@@ -240,7 +240,7 @@ def _spread(right: syntax.Node) -> syntax.Node:
 def _dropped_factors(
     desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True, ops: str = "*/"
 ) -> Iterator[Mistake]:
-    upstreams = {f"d{n}" for n in desk.spec.outputs}
+    upstreams = upstreams_of(desk)
     for place, inner in places(right):
         above = get(right, place[:-1]) if place else None
         nested = isinstance(above, syntax.Binary) and above.op in ("*", "/") and place[-1][0] == "left"

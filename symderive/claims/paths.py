@@ -104,7 +104,7 @@ class Paths:
 
 def missing_terms(desk: Desk) -> Finding | None:
     """The paths that the claim leaves out."""
-    if desk.line.role != "gradient" or desk.claimed is None:
+    if desk.line.role != "gradient" or desk.claimed is None or desk.vanishes:
         return None
     if any(c.shape != t.shape for c, t in zip(desk.claimed, desk.truths, strict=True)):
         return None

@@ -54,7 +54,7 @@ def _missing(
     desk: Desk, node: syntax.Node, candidates: Callable[[np.ndarray], Iterator[syntax.Node]]
 ) -> Finding | None:
     """A term that is a multiple of one of the candidates for what a side lacks of the truth; 0 lacks all of it."""
-    if node == number(0):
+    if node == desk.node and desk.vanishes:
         return None
     try:
         benches = desk.ratio_benches
