@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symderive.check import sample
-from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
 from symderive.check.oracle import extent_of, shape_of
 from symderive.claims.assumed import Assumed, assuming, assumption, is_right
-from symderive.claims.compare import close_where_finite, finite, same
-from symderive.claims.lines import ClaimError
+from symderive.claims.compare import finite, same
 from symderive.claims.needed import is_needed, promising
 from symderive.claims.points import FAR, Point
 from symderive.claims.points import Condition as Change
+from symderive.claims.refuting import MOST_WORK, is_multiple, refuted
 from symderive.claims.world import Sizes
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -34,9 +33,6 @@ FEW_DIGITS = 400
 
 EQUAL = (3, 2, 4)
 """Values of sizes that are equal."""
-
-MOST_WORK = 20_000
-"""Multiplications of a forward at sizes that a condition has."""
 
 MOST_BESIDE = 12
 """Points next to borders of a claim at which a condition is left."""
@@ -152,6 +148,8 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
     if not told or not varied or (condition.kind == "binary" and len(values) < 2):
         return False
+    if _is_degenerate(trial, points):
+        return False
     other = assuming(trial, condition.assumed)
     if not is_right(other):
         return False
@@ -159,6 +157,14 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         return True
     beside = [*points, *other.beside[:MOST_BESIDE]]
     return not rarely_wrong(trial) and is_needed(trial, condition.assumed, beside)  # else it is seen where it failed
+
+
+def _is_degenerate(trial: Trial, points: Sequence[Point]) -> bool:
+    """Whether a condition makes a tensor of the forward vanish, as ``B - B.T`` does where B is symmetric."""
+    worlds = [trial.court.bench(p, FLOAT).world for p in (trial.court.points.main[0], *points[:2])]
+    names = [e.tensor for e in trial.spec.equations]
+    usual, *others = ({n for n in names if not np.any(w.values[n])} for w in worlds)
+    return bool(set.intersection(*others) - usual)
 
 
 def _is_identity(values: np.ndarray | None) -> bool:
@@ -244,8 +250,8 @@ def _of_input(spec: model.Spec, tensor: model.Input, own: bool) -> Iterator[Cond
     if rank >= 1:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
         yield of(rows, "rows", drawn("rows"), own)
-    if rank >= 1 or _is_switch(spec, name):
-        yield of(f"{name} binary", "binary", _Binary(), own)
+    if not own and (rank >= 1 or _is_switch(spec, name)):
+        yield of(f"{name} binary", "binary", _Binary(), False)
     if rank >= 1 and not own and _is_class(spec, name):
         yield of(f"{name} one-hot", "one_hot", drawn("one_hot"), True)
 
@@ -260,7 +266,7 @@ def candidates(trial: Trial) -> Iterator[Condition]:
             yield Condition(f"d{name} = 1", "ones", f"d{name}", Assumed(ones=(name,)), _ones(name), weak)
     if len(first.upstreams) > 1:
         names = [f"d{n}" for n in first.upstreams]
-        weak = mentioned >= set(names)
+        weak = bool(mentioned & set(names))
         assumed = Assumed(ones=tuple(first.upstreams))
         yield Condition(f"{' = '.join(names)} = 1", "ones", names[0], assumed, _all_ones, weak)
     own = trial.line.denominators()
@@ -299,68 +305,12 @@ def find_condition(trial: Trial, failed: Point) -> Condition | None:
     if is_multiple(trial):
         return None
     found = list(candidates(trial))
-    groups = {(c.kind, bool(c.assumed.equal)) for c in found}
-    hopeless = {g for g in groups if refuted(trial, [c for c in found if (c.kind, bool(c.assumed.equal)) == g])}
+    groups: dict[tuple[str, bool], list[Condition]] = {}
+    for c in found:
+        groups.setdefault((c.kind, bool(c.assumed.equal)), []).append(c)
+    hopeless = {g for g, conditions in groups.items() if refuted(trial, conditions)}
     rest = (c for c in found if (c.kind, bool(c.assumed.equal)) not in hopeless)
     return next((c for c in rest if holds(trial, c, failed)), None)
-
-
-def refuted(trial: Trial, conditions: list[Condition]) -> bool:
-    """Whether a claim fails where several conditions hold together, so that none of them makes it right."""
-    if len(conditions) < 2:
-        return False
-    texts = " and ".join(c.text for c in conditions)
-    sizes = {name: value for c in conditions for name, value in c.sized({}).items() if isinstance(value, int)}
-    return any(_differs(trial, p) for p in _together(trial, texts, conditions, sizes))
-
-
-def _differs(trial: Trial, point: Point) -> bool:
-    """Whether floats see a difference where both sides have a value; where one has none, nothing is said."""
-    try:
-        sides = trial.court.bench(point, FLOAT).sides(trial.line, trial.node)
-    except ClaimError:
-        return False
-    claimed = sides.claimed.astype(float)
-    known = np.isfinite(claimed)
-    return not close_where_finite(claimed[known], sides.true[known])
-
-
-def _together(trial: Trial, texts: str, conditions: list[Condition], sizes: Mapping[str, int]) -> list[Point]:
-    """A point at which conditions hold together; none where no such point was found, or it takes too long there."""
-    points, key = trial.court.points, ("together", texts)
-    if key not in trial.court.remembered:
-        wanted = {**points.plan[0], **sizes}
-        trial.court.remembered[key] = []
-        if points.chooser.does(wanted, MOST_WORK):
-
-            def change(*drawn: Any) -> None:
-                for condition in conditions:
-                    condition.applied(*drawn)
-
-            point = points.under(wanted, change)
-            trial.court.remembered[key] = [] if point is None else [point]
-    return trial.court.remembered[key]
-
-
-def is_multiple(trial: Trial) -> bool:
-    """Whether a claim is the truth times one number at all points, of whatever sizes: no condition makes it right.
-
-    Where that is 1, it fails at rare points only, which a condition may exclude.
-    """
-    ratio: Any = None
-    for sides in (trial.at(p).sides for p in trial.court.points.main):
-        if sides is None:
-            return False
-        for claimed, true in zip(sides.claimed.flat, sides.true.flat, strict=True):
-            if not finite(true):
-                continue
-            if not finite(claimed) or (true == 0) != (claimed == 0):
-                return False
-            if true != 0:
-                ratio = EXACT.div(claimed, true) if ratio is None else ratio
-                if not same(claimed, EXACT.mul(ratio, true)):
-                    return False
-    return ratio not in (None, 1)
 
 
 def find_size(trial: Trial) -> Condition | None:

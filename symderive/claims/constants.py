@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from symderive.claims.compare import shown
+from symderive.claims.lines import FAULTS, NotJudged
 from symderive.claims.needed import promising
 from symderive.claims.points import Point
 from symderive.claims.reach import smooth
@@ -94,12 +95,37 @@ def only_for_constant(trial: Trial) -> Ruling | None:
         for other in (*_others(value), *far):
             constants = {**trial.spec.constants, name: other}
             found = _at_constant(trial, constants) if variable else _at_other_shapes(trial, constants, value)
-            if found is not None:
+            if found is not None and not (variable and _holds_nearby(trial, name)):
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
                 example = {**found, "constants": {name: shown(other)}}
                 return "conditional", Diagnosis("factor", sentence, text, example, trial.formula()), ""
     return None
+
+
+NEARBY = Fraction(1, 64)
+"""By which part a constant differs little."""
+
+
+def _holds_nearby(trial: Trial, name: str) -> bool:
+    """Whether a claim is right where a constant that is not whole is a little more or less: it varies with it, then.
+
+    Farther off the forward may be another one, as with a level beyond 0 and 1.
+    """
+    value = trial.spec.constants[name]
+    if value.denominator == 1:
+        return False
+    courts = [trial.court.varied({**trial.spec.constants, name: value * (1 + s * NEARBY)}) for s in (1, -1)]
+    for court in courts:
+        if court is None:
+            return False
+        court.helpers = list(trial.court.helpers)
+        try:
+            if type(trial)(court, trial.line, trial.node).tried()[1] is not None:
+                return False
+        except (NotJudged, *FAULTS):
+            return False
+    return True
 
 
 def _at_other_shapes(trial: Trial, constants: Mapping[str, Fraction], value: Fraction) -> Mapping[str, Any] | None:

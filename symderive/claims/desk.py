@@ -16,6 +16,7 @@ from symderive.claims.compare import FINE, close_floats, close_where_finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
+from symderive.claims.scouting import is_singular
 from symderive.claims.trees import number
 from symderive.errors import SymderiveError
 from symderive.record import record
@@ -295,7 +296,7 @@ class Desk:
                 return False
             trial = type(self.trial)(self.court, line, node)
             doubtful = next((p for p in self.court.points.scouts if self._far_off(trial, p)), self.points[0])
-            if not trial.at(doubtful).holds:
+            if not (outcome := trial.at(doubtful)).holds and not is_singular(trial, outcome):
                 return False
             self.spent += EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(self.points[0].sizes)
             return trial.at(self.points[0]).holds and trial.is_right()

@@ -30,7 +30,8 @@ class _Watched(GridMath):
     condition = 1.0
 
     def matrix(self, op: str, a: Value, *right: Value) -> Value:
-        self.condition = max(self.condition, float(np.max(np.linalg.cond(a), initial=1.0)))
+        with np.errstate(all="ignore"):
+            self.condition = max(self.condition, float(np.max(np.linalg.cond(a), initial=1.0)))
         return super().matrix(op, a, *right)
 
 

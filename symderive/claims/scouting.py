@@ -19,7 +19,6 @@ from symderive.claims.poles import at_poles
 from symderive.claims.reach import larger, reaching
 from symderive.claims.resizing import resized
 from symderive.claims.ties import at_ties
-from symderive.spec import syntax
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
@@ -49,7 +48,7 @@ def scouted(trial: Trial) -> Outcome | None:
         except ClaimError:
             continue
         outcome = trial.at(point, digits=DIGITS_FAR if point.note == FAR else MOST_DIGITS)
-        if outcome.wrong is None and _singular(trial, outcome):
+        if outcome.wrong is None and is_singular(trial, outcome):
             continue
         if outcome.wrong is not None:
             return outcome
@@ -71,19 +70,11 @@ def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:
         raise NotJudged(missed)
 
 
-def _singular(trial: Trial, outcome: Outcome) -> bool:
+def is_singular(trial: Trial, outcome: Outcome) -> bool:
     """Whether a claim has no value at all for want of an inverse, by which it writes the gradient of a determinant.
 
     Formulas with an inverse are meant for matrices that have one.
     """
-    if outcome.sides is None or not trial.court.points.inverts or not any(_inverts(n) for n in trial.node.walk()):
+    if outcome.sides is None or not trial.court.points.inverts or not trial.inverted():
         return False
     return not any(finite(c) for c in outcome.sides.claimed.flat)
-
-
-def _inverts(node: syntax.Node) -> bool:
-    """Whether a node is the inverse of a matrix."""
-    match node:
-        case syntax.Binder(op=name) | syntax.Call(function=name) | syntax.Method(name=name):
-            return name in ("inv", "inverse")
-    return False

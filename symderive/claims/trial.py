@@ -54,6 +54,12 @@ class Trial:
                 waiting.extend(definitions.get(name, ()))
         return seen
 
+    def inverted(self) -> list[syntax.Node]:
+        """The matrices of which an inverse stands in the side, or in a helper that it uses."""
+        used = self.mentions()
+        sides = [self.node, *(s for h in self.court.helpers if h.name in used for s in h.statement.sides[:1])]
+        return [matrix for side in sides for n in side.walk() if (matrix := _inverted(n)) is not None]
+
     # What happens at points
 
     def at(self, point: Point, base: Domain = EXACT, *, keep: bool = True, digits: int = MOST_DIGITS) -> Outcome:
@@ -166,3 +172,13 @@ class Trial:
 
         diagnosis = explain(self, outcome, find_size(self))
         return ("conditional" if diagnosis.condition else "invalid"), diagnosis, ""
+
+
+def _inverted(node: syntax.Node) -> syntax.Node | None:
+    """The matrix whose inverse a node is."""
+    match node:
+        case syntax.Binder(op="inv", body=matrix):
+            return syntax.Name(matrix.tensor) if isinstance(matrix, syntax.Access) else matrix
+        case syntax.Call(function="inv", arguments=(matrix,)) | syntax.Method(value=matrix, name="inv" | "inverse"):
+            return matrix
+    return None

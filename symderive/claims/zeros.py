@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symderive.claims.assumed import Assumed, assuming, is_right
+from symderive.claims.compare import finite
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.spec import syntax
 from symderive.spec.format import to_text
@@ -19,9 +20,21 @@ if TYPE_CHECKING:
 
 def without_zeros(trial: Trial, outcome: Outcome) -> tuple[Verdict, Diagnosis | None, str]:
     """A claim that is right, but undefined where something is 0 that the forward allows to be."""
+    singular = [] if _has_value(outcome) else [to_text(m) for m in trial.inverted()]
+    if singular:
+        return _undefined(trial, outcome, f"{singular[0]} is singular", f"{singular[0]} invertible")
     subject = next((n for n in _subjects(trial, outcome) if _is_right_without(trial, n)), None)
     condition = f"{subject} without zeros" if subject else "wherever the claim has a value"
     where = f"{subject} has a zero" if subject else "a denominator of it is zero"
+    return _undefined(trial, outcome, where, condition)
+
+
+def _has_value(outcome: Outcome) -> bool:
+    """Whether some entry of a claim has a value at a point."""
+    return outcome.sides is not None and any(finite(c) for c in outcome.sides.claimed.flat)
+
+
+def _undefined(trial: Trial, outcome: Outcome, where: str, condition: str) -> tuple[Verdict, Diagnosis | None, str]:
     sentence = f"The claim is undefined where {where}, and the forward is differentiable there; it is right elsewhere."
     return "conditional", Diagnosis("unknown", sentence, condition, trial.counterexample(outcome), trial.formula()), ""
 

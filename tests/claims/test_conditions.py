@@ -12,7 +12,9 @@ import pytest
 from symderive import spec as specs
 from symderive.claims import (
     conditions,
+    constants,
     crossing,
+    judge_text,
     moves,
     needed,
     sizing,
@@ -55,6 +57,12 @@ SPECS = {
     "range": spec_of("L = sum[n](w[n]*x[n]**2)", "x: [N], w: {shape: [N], range: [-2, 3]}"),
     "unit": spec_of("L = sum[n](x[n]**2/(1 - p[n]))", "x: [N], p: {shape: [N], assume: unit}"),
     "symmetric": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: {shape: [N, N], assume: symmetric}"),
+    "skew": spec_of("A[i, j] = B[i, j] - B[j, i]\ny[i] = x[i] + sum[j](A[i, j]*x[j])", "B: [N, N], x: [N]"),
+    "level": spec_of(
+        "u[n] = y[n] - q[n]\nL = sum[n](abs(tau - (u[n] < 0))*u[n]**2)",
+        "q: [N], y: {shape: [N], grad: false}",
+        "tau: 0.3",
+    ),
     "groups": spec_of("y[n] = x[n // q] + z[n]", "x: [N], z: [N]", "q: 2"),
     "inverse": spec_of(
         "G[i, j] = sum[m](W[m, i]*W[m, j])\nS[i, j] = inv[i, j](G[i, j])", "W: [M, N]", sizes="M: 4, N: 3"
@@ -82,6 +90,12 @@ def found(name, claim):
     return condition.text if condition else "wrong"
 
 
+def verdict(name, claim):
+    """The verdict, and the condition."""
+    (result,) = judge_text(SPECS[name], claim)
+    return result.verdict, result.diagnosis and result.diagnosis.condition
+
+
 @pytest.mark.parametrize(
     ("name", "claim", "expected"),
     [
@@ -97,6 +111,10 @@ def found(name, claim):
         ("margin", "da = where(a - b < m, -y, 0)", "y binary"),
         ("margin", "da = where(a - b < m*y, -y, 0)", "y binary"),
         ("margin", "da = where(a - b < m + 1e-6, -y, 0)", "wrong"),
+        # what the claim differentiates by is no mask
+        ("square", "dx = 2*dy*w*x**2", "wrong"),
+        # what is wrong is not there at all where the condition holds
+        ("skew", "dx = dy + A@dy", "wrong"),
         # needed at points that are rare themselves
         ("blend", "dx = dy*(2*w*x + 3*(1 - w)*x**2) + w*(1 - w)*relu(x - 50)", "w binary"),
         ("blend", "dx = dy*(2*w**2*x + 3*(1 - w)*x**2) + w*relu(x - 50)", "wrong"),
@@ -110,6 +128,7 @@ def found(name, claim):
         # of two upstreams, one is not needed
         ("two", "dx = 2*x + 3*x**2*dz*where(dz > 50, 2, 1)", "wrong"),
         ("two", "dx = 2*x + 3*x**2*dz", "dy = 1"),
+        ("two", "dx = 2*x*dz + 3*x**2*dz", "dy = dz = 1"),
         # a number for a constant, where what is derived has one, too, is no second condition
         ("groups", "dx[k] = sum[n : n // 2 == k](1)", "dy = 1"),
         # a size, and two that are equal
@@ -169,7 +188,12 @@ def any_subject(patch):
     patch.setattr(zeros, "_is_right_without", lambda *a: True)
 
 
+def nothing_is_degenerate(patch):
+    patch.setattr(conditions, "_is_degenerate", lambda *a: False)
+
+
 DEFECTS = [
+    (nothing_is_degenerate, "skew", "dx = dy + A@dy", "wrong", "B symmetric"),
     (anything_goes, "mask", "dx = 2*m**2*x*where(x > 99, 2, 1)", "wrong", "m binary"),
     (all_is_needed, "mask", "dx = 2*m*x*where(m > 40, 2, 1)", "wrong", "m binary"),
     (nothing_beside, "rows", "dx = A.T@(A.T@x > 0)", "A symmetric", "wrong"),
@@ -196,6 +220,15 @@ def test_a_defect_in_the_search_is_seen(plant, name, claim, expected, mistaken, 
 def test_a_claim_without_a_value_somewhere_may_be_wrong_elsewhere():
     assert found("square", "dx = 2*dy*y/x") == "x without zeros"
     assert found("square", "dx = 2*dy*y/x + relu(x - 900)") == "wrong"
+
+
+def test_a_claim_that_varies_with_a_constant_need_not_be_right_at_all_its_values(monkeypatch):
+    """A level beyond 1 makes another forward; a number in its place is wrong at all others."""
+    assert verdict("level", "dq = -2*where(u < 0, 1 - tau, tau)*u") == ("right", None)
+    assert verdict("level", "dq = -2*where(u < 0, 0.7, 0.3)*u") == ("conditional", "tau = 0.3")
+    assert verdict("level", "dq = -2*abs(tau - (u < 0))*u + where(tau > 0.3001, u, 0)") == ("conditional", "tau = 0.3")
+    monkeypatch.setattr(constants, "_holds_nearby", lambda *a: False)
+    assert verdict("level", "dq = -2*where(u < 0, 1 - tau, tau)*u") == ("conditional", "tau = 0.3")
 
 
 def test_a_singular_inverse_has_no_derivative():
