@@ -68,6 +68,7 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     mistakes.missing_factors,
     expansion.lacking,
     paths.missing_terms,
+    values.sign_or_number,
     residual.missing_multiple,
     diagonals.off_diagonal,
     edits.single_edits,

@@ -11,7 +11,7 @@ from typing import TypeGuard
 import numpy as np
 
 from symderive.claims.bench import free_names
-from symderive.claims.desk import Desk
+from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import names_in
 from symderive.claims.trees import (
     Place,
@@ -53,6 +53,12 @@ class Tried:
     edit: Edit
     family: Family
     value: np.ndarray | None
+
+
+def first_that_fits(desk: Desk, *families: Family) -> Finding | None:
+    """The first change of some sorts that makes the claim right."""
+    edits = (e for family in families for e in family(desk, desk.node) if not desk.late)
+    return next((Finding(e.kind, e.words, e.node) for e in edits if desk.fits(e.node)), None)
 
 
 def at(node: syntax.Node, kinds: type | tuple[type, ...]) -> Iterator[tuple[Place, syntax.Node]]:

@@ -64,6 +64,7 @@ from symderive.claims.edits_terms import (
     factors_added,
     factors_dropped,
     matrices_added,
+    multiplied_terms,
     powers,
     signs,
     terms_added,
@@ -101,10 +102,10 @@ def _first(desk: Desk, node: syntax.Node, own: bool) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, einsums, transposes, matrix_products, means, rebound, indices, moved_inside, positions, wrapped_around,
-    sums_dropped, sums_added, sums_joined, axes_added, columns, terms_dropped, operands, exchanged, slopes,
-    complements, comparisons, branches, conditions, other_conditions, hot, gathered, shifted, signs, recomputed,
-    functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams, numbers, normalised,
-    totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments,
-    accesses,
+    sums_dropped, sums_added, sums_joined, axes_added, columns, terms_dropped, multiplied_terms, operands, exchanged,
+    slopes, complements, comparisons, branches, conditions, other_conditions, hot, gathered, shifted, signs,
+    recomputed, functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams, numbers,
+    normalised, totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
+    wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

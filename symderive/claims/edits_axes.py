@@ -27,9 +27,11 @@ from symderive.claims.trees import (
     binders_above,
     get,
     method,
+    negated,
     places,
     put,
     rename,
+    transpose,
 )
 from symderive.spec import syntax
 
@@ -56,12 +58,14 @@ def _transposed(desk: Desk, inner: syntax.Node, place: Place, root: syntax.Node)
         yield syntax.Attribute(inner, "T" if rank(desk, inner.id) == 2 else "mT")
     elif isinstance(inner, syntax.Binary) and inner.op == "@":
         yield replace(inner, left=inner.right, right=inner.left)
-        yield syntax.Attribute(inner, "T")
+        left, right = transpose(inner.right), transpose(inner.left)
+        minus = isinstance(right, syntax.Unary)
+        yield syntax.Binary("@", negated(left), right.operand) if minus else syntax.Binary("@", left, right)  # type: ignore[attr-defined]
         for side in ("left", "right"):
             operand = getattr(inner, side)
             product = isinstance(operand, syntax.Binary) and operand.op != "@"
             if product or isinstance(operand, syntax.Call | syntax.Method | syntax.Subscript):
-                changed: dict[str, Any] = {side: syntax.Attribute(operand, "T")}
+                changed: dict[str, Any] = {side: transpose(operand)}
                 yield replace(inner, **changed)
     elif isinstance(inner, syntax.Binary) and desk.line.indices is not None and not is_position(root, place):
         yield from _exchanged(inner, free_names(desk.line.indices))
@@ -114,13 +118,18 @@ def _other(node: syntax.Node) -> syntax.Node:
     return replace(node, name=_name(node))
 
 
-def _with_axis(argument: syntax.Node, other: int) -> Iterator[syntax.Node]:
+def _with_axis(argument: syntax.Node, other: syntax.Node) -> Iterator[syntax.Node]:
     """Another axis in place of the one that an argument names, or of one in its tuple."""
     if not isinstance(argument, syntax.Listing):
-        yield axis(other)
+        yield other
         return
     for n in range(len(argument.items)):
-        yield replace(argument, items=(*argument.items[:n], axis(other), *argument.items[n + 1 :]))
+        yield replace(argument, items=(*argument.items[:n], other, *argument.items[n + 1 :]))
+
+
+def _batch(desk: Desk) -> list[syntax.Node]:
+    """``...`` for all batch axes, where there are any."""
+    return [syntax.Batch()] if syntax.BATCH in desk.points[0].sizes else []
 
 
 def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -130,15 +139,15 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             continue
         skip = 0 if isinstance(inner, syntax.Method) else 1
         near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [0, -1, -2, -3, 1, 2]
-        for other in near:
+        for other in [*_batch(desk), *map(axis, near)]:
             for position in range(skip, len(inner.arguments)):
                 for changed in _with_axis(inner.arguments[position], other):
                     arguments = (*inner.arguments[:position], changed, *inner.arguments[position + 1 :])
                     new = replace(inner, arguments=arguments)
                     yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} runs over the wrong axis.")
         if isinstance(inner, syntax.Method) and not inner.arguments:
-            for other, keep in itertools.product((0, 1, -1), (False, True)):
-                new = method(inner.value, inner.name, axis(other), keepdim=keep)
+            for one, keep in itertools.product((0, 1, -1), (False, True)):
+                new = method(inner.value, inner.name, axis(one), keepdim=keep)
                 words = f"{desk.text(inner)} runs over all axes, and should be {desk.text(new)}."
                 yield Edit("wrong_index", put(node, place, new), words)
     yield from _dims_together(desk, node)
@@ -166,7 +175,7 @@ def _kept(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in at(node, syntax.Method):
         assert isinstance(inner, syntax.Method)
         if inner.name in REDUCING[:5] and inner.arguments and not inner.keywords:
-            for changed in (c for other in (0, 1, -1) for c in _with_axis(inner.arguments[0], other)):
+            for changed in (c for other in (0, 1, -1) for c in _with_axis(inner.arguments[0], axis(other))):
                 new = method(inner.value, inner.name, changed, *inner.arguments[1:], keepdim=True)
                 yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} runs over the wrong axis.")
 
@@ -303,11 +312,10 @@ def _is_access(node: syntax.Node) -> TypeGuard[syntax.Access]:
 
 
 def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    batch = [syntax.Batch()] if syntax.BATCH in desk.points[0].sizes else []
     for place, inner in places(node):
         axes = axes_of(desk, inner) if isinstance(inner, syntax.Binary | syntax.Name) else 0
         last = axes > 2 or "-1" in desk.text(node)
-        dims_of = [*batch, *map(axis, range(min(axes, 2))), *([axis(-1)] if axes and last else [])]
+        dims_of = [*_batch(desk), *map(axis, range(min(axes, 2))), *([axis(-1)] if axes and last else [])]
         keeps = (False, True) if desk.misshapen or axes == 1 else (True,)  # else one axis less would not fit
         for dim, keep, op in itertools.product(dims_of, keeps, ("sum", "mean")):
             new = method(inner, op, dim, keepdim=keep)

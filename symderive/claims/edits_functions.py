@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +34,9 @@ from symderive.claims.trees import (
     put,
     substitute,
     tensor_of,
+    terms_of,
 )
+from symderive.claims.world import gradient_names
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS, NORMALISERS
 
@@ -263,18 +265,50 @@ def slopes(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """The derivative of one function by its value where that of another is meant: ``y * (1 - y)`` for ``1 - y**2``."""
     for place, inner in products(node):
         factors = factors_of(inner)
-        for n, (op, factor) in enumerate(factors):
-            rest = [f for m, f in enumerate(factors) if m != n]
-            square = _squared(factor)
-            if op != "*":
-                continue
-            if square is not None and _applied(desk, square) == "sigmoid":
-                new = [*rest, ("*", square), ("*", _left_over(square))]
-                yield Edit("factor", put(node, place, product_of(new)), _of_slopes(desk, square, "sigmoid", "tanh"))
-            elif ("*", _left_over(factor)) in rest and _applied(desk, factor) == "tanh":
-                rest.remove(("*", _left_over(factor)))
-                new = [*rest, ("*", syntax.Binary("-", number(1), syntax.Binary("**", factor, number(2))))]
-                yield Edit("factor", put(node, place, product_of(new)), _of_slopes(desk, factor, "tanh", "sigmoid"))
+        for value, taken, rest in _by_value(factors):
+            meant = {"tanh": "sigmoid", "sigmoid": "tanh"}[taken]
+            if _applied(desk, value) == meant:
+                new = product_of([*rest, *(("*", f) for f in _SLOPES[meant](value))])
+                yield Edit("factor", put(node, place, new), _of_slopes(desk, value, meant, taken))
+            if not place and (slope := _derived_slope(desk)) is not None:
+                text = desk.text(product_of([("*", f) for f in _SLOPES[taken](value)]))
+                words = f"{text} is the derivative of a {taken}: here it is {desk.text(slope)}."
+                yield Edit("factor", product_of([*rest, ("*", slope)]), words)
+
+
+Factors = list[tuple[str, syntax.Node]]
+
+
+def _by_value(factors: Factors) -> Iterator[tuple[syntax.Node, str, Factors]]:
+    """The derivatives of a tanh or a sigmoid among some factors: by which value they are, and what else there is."""
+    for n, (op, factor) in enumerate(factors):
+        rest = [f for m, f in enumerate(factors) if m != n]
+        square = _squared(factor)
+        if op == "*" and square is not None:
+            yield square, "tanh", rest
+        elif op == "*" and ("*", _left_over(factor)) in rest:
+            rest.remove(("*", _left_over(factor)))
+            yield factor, "sigmoid", rest
+
+
+def _derived_slope(desk: Desk) -> syntax.Node | None:
+    """What the derived formula has beside gradients, where all of it is one product."""
+    if desk.stated is None or len(terms_of(desk.stated.right)) > 1:
+        return None
+    gradients = gradient_names(desk.spec)
+    factors = factors_of(desk.stated.right)
+    slope = product_of([f for f in factors if f[0] == "/" or tensor_of(f[1]) not in gradients])
+    if desk.line.indices is None:
+        return as_array(slope)
+    left = desk.stated.left
+    return slope if isinstance(left, syntax.Access) and left.indices == desk.line.indices else None
+
+
+_SLOPES: dict[str, Callable[[syntax.Node], tuple[syntax.Node, ...]]] = {
+    "tanh": lambda value: (syntax.Binary("-", number(1), syntax.Binary("**", value, number(2))),),
+    "sigmoid": lambda value: (value, _left_over(value)),
+}
+"""The derivatives of functions by their values, in factors."""
 
 
 def _of_slopes(desk: Desk, value: syntax.Node, meant: str, taken: str) -> str:

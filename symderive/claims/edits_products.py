@@ -14,7 +14,7 @@ from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, axes_of
 from symderive.claims.lines import ClaimError
-from symderive.claims.trees import negated, number, places, put
+from symderive.claims.trees import negated, number, places, put, transpose
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -133,9 +133,7 @@ def _entry_products(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
 
 
 def _turned(node: syntax.Node, turned: bool) -> syntax.Node:
-    if not turned:
-        return node
-    return node.value if isinstance(node, syntax.Attribute) and node.name == "T" else syntax.Attribute(node, "T")
+    return transpose(node) if turned else node
 
 
 _CHANGES: tuple[tuple[Change, str], ...] = (

@@ -250,6 +250,14 @@ def terms_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 yield Edit("extra_term", put(node, place, new), words, (place, sum_of([(sign, term)])))
 
 
+def multiplied_terms(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A product where a sum is meant: what comes along two ways adds up."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binary) and inner.op == "*" and not is_position(node, place):
+            new = replace(inner, op="+")
+            yield Edit("missing_term", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
 def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A term that is missing: a tensor, a delta or a number, with indices that are at hand."""
     known = [number(1), *(syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,8 +20,10 @@ def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
         return node
     for name, power in ratio.powers:
         if power == 1 and (freed := _undivided(node, name)) is not None:
-            rest = tuple(p for p in ratio.powers if p[0] != name)
-            return scaled(Ratio(ratio.number, rest), freed)
+            return scaled(_without(ratio, name), freed)
+        if power == -1 and ("*", syntax.Name(name)) in (factors := factors_of(node)):
+            factors.remove(("*", syntax.Name(name)))
+            return scaled(_without(ratio, name), product_of(factors))
     for change in (_number_changed, _divisor_changed):
         if ratio.number != 1 and (changed := change(node, ratio.number)) is not None:
             return scaled(Ratio(Fraction(1), ratio.powers), changed)
@@ -36,6 +38,10 @@ def scaled(ratio: Ratio, node: syntax.Node) -> syntax.Node:
             node = syntax.Binary("/", node, factor[1])
         return node
     return _before(ratio.node, node)
+
+
+def _without(ratio: Ratio, name: str) -> Ratio:
+    return Ratio(ratio.number, tuple(p for p in ratio.powers if p[0] != name))
 
 
 def _before(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
@@ -126,13 +132,18 @@ def factor_words(ratio: Ratio, desk: Desk, where: str = "the claim", count: int 
     if abs(ratio.number.numerator) == 1 and ratio.powers and all(p < 0 for _, p in ratio.powers):
         divisor = Ratio(abs(inverse.number), inverse.powers).node
         by = desk.text(divisor)
-        if divisor in (f for n in desk.node.walk() for op, f in factors_of(n) if op == "*" and f != n):
+        if divisor == desk.node or divisor in _multiplied(desk.node):
             return "factor", f"{_upper(where)} {has} the factor {by} too much{sign}."
         place = "" if where == "the claim" else f" of {where}"
         return "factor", f"The division{place} by {by} is missing{sign}."
     place = "" if where == "the claim" else f" in {where}"
     text = desk.text(Ratio(abs(ratio.number), ratio.powers).node)
     return "factor", f"The factor {text} is missing{place}{sign}."
+
+
+def _multiplied(node: syntax.Node) -> Iterator[syntax.Node]:
+    """What something in an expression is multiplied by."""
+    return (f for n in node.walk() for op, f in factors_of(n) if op == "*" and f != n)
 
 
 def _averages(desk: Desk, names: Collection[str]) -> bool:

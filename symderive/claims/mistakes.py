@@ -177,7 +177,8 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
                 yield Mistake("factor", put(right, place, sum_of(rest)), words)
             elif not _is_one(rest):
                 words = f"A term is missing: {'-' if sign < 0 else '+'} {to_text(term)}{_within(desk, inner)}."
-                yield Mistake("missing_term", put(right, place, sum_of(rest)), words)
+                lacked = None if place else sum_of([(sign, term)])
+                yield Mistake("missing_term", put(right, place, sum_of(rest)), words, lacked)
 
 
 def _is_one(terms: list[tuple[int, syntax.Node]]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import ClaimError
-from symderive.claims.trees import Place, factors_of, get, places, product_of, put, tensor_of
+from symderive.claims.trees import Place, factors_of, get, places, product_of, put, tensor_of, transpose
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -49,7 +49,7 @@ class Operand:
     @property
     def written(self) -> syntax.Node:
         """It as it stands there."""
-        return syntax.Attribute(self.node, "T") if self.turned else self.node
+        return transpose(self.node) if self.turned else self.node
 
 
 def _mended(desk: Desk, node: syntax.Node, words: tuple[str, ...]) -> Iterator[tuple[syntax.Node, tuple[str, ...]]]:

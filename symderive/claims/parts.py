@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.bench import free_names, label, map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import index_names
 from symderive.claims.trees import bound_in, rename, substitute
@@ -29,14 +29,14 @@ def as_array(part: syntax.Node, indices: Sequence[str] | None = None) -> syntax.
     All its tensors have the same indices, these if they are given, or none at all.
     """
     part = map_nodes(part, _total)
-    if any(isinstance(n, syntax.Binder | syntax.Batch) for n in part.walk()):
+    if any(isinstance(n, syntax.Binder) for n in part.walk()):
         return None
     accesses = [n for n in part.walk() if isinstance(n, syntax.Access) and n.indices]
     labels = {n.indices for n in accesses}
     inside = [i for n in accesses for i in n.indices]
-    if len(labels) > 1 or not all(isinstance(i, syntax.Name) for i in inside):
+    if len(labels) > 1 or not all(isinstance(i, syntax.Name | syntax.Batch) for i in inside):
         return None
-    own = [i.id for i in next(iter(labels), ()) if isinstance(i, syntax.Name)]
+    own = [str(label(i)) for i in next(iter(labels), ())]
     names = [n.id for n in part.walk() if isinstance(n, syntax.Name)]
     if any(names.count(i) > len(accesses) for i in own) or (indices is not None and own and own != list(indices)):
         return None

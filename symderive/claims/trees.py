@@ -238,6 +238,15 @@ def axis(value: int) -> syntax.Node:
     return number(value)
 
 
+def transpose(node: syntax.Node) -> syntax.Node:
+    """``A.T``, ``A`` of ``A.T``, ``-A.T`` of ``-A``."""
+    if isinstance(node, syntax.Attribute) and node.name == "T":
+        return node.value
+    if isinstance(node, syntax.Unary):
+        return replace(node, operand=transpose(node.operand))
+    return syntax.Attribute(node, "T")
+
+
 def rename(node: syntax.Node, names: dict[str, str]) -> syntax.Node:
     """The expression with indices renamed, bound ones too."""
     if isinstance(node, syntax.Name):

@@ -10,15 +10,15 @@ import numpy as np
 
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import counts
+from symderive.claims.edit_tools import counts, first_that_fits
 from symderive.claims.edits_axes import means
 from symderive.claims.edits_functions import roots
 from symderive.claims.edits_numbers import numbers
-from symderive.claims.edits_terms import complements, factors_dropped
+from symderive.claims.edits_terms import complements, factors_dropped, signs
 from symderive.claims.factors import factor_words, scaled, takes
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import axis, constant, factors_of, method, negated, number, product_of, rename
+from symderive.claims.trees import axis, constant, factors_of, method, negated, number, product_of, rename, transpose
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -39,10 +39,9 @@ def whole_factor(desk: Desk, mixed: bool = False) -> Finding | None:
     kind, words = factor_words(ratio, desk)
     if (found := averaged(desk)) is not None:
         return replace(found, sentence=words) if kind == found.kind else found
-    if kind == "factor" and ratio.powers:
-        for edit in itertools.chain(*(family(desk, desk.node) for family in (factors_dropped, complements, roots))):
-            if desk.fits(edit.node):
-                return Finding(edit.kind, edit.words, edit.node)
+    other = first_that_fits(desk, factors_dropped, complements, roots) if kind == "factor" and ratio.powers else None
+    if other is not None:
+        return other
     corrected = scaled(ratio, desk.node)
     return Finding(kind, words, corrected) if desk.fits(corrected) else _other_number(desk)
 
@@ -54,8 +53,12 @@ def mixed_factor(desk: Desk) -> Finding | None:
 
 def averaged(desk: Desk) -> Finding | None:
     """The claim has a mean for a sum, or the reverse."""
-    edits = (e for e in means(desk, desk.node) if desk.fits(e.node))
-    return next((Finding(e.kind, e.words, e.node) for e in edits), None)
+    return first_that_fits(desk, means)
+
+
+def sign_or_number(desk: Desk) -> Finding | None:
+    """A sign or a number is wrong somewhere inside."""
+    return first_that_fits(desk, signs, numbers)
 
 
 def _ratio(desk: Desk) -> Ratio | None:
@@ -79,9 +82,8 @@ def _other_number(desk: Desk) -> Finding | None:
     values = _ratios(desk)
     if len(values) < len(desk.benches):
         return None
-    for edit in numbers(desk, desk.node):
-        if desk.fits(edit.node):
-            return Finding(edit.kind, edit.words, edit.node)
+    if (found := sign_or_number(desk)) is not None:
+        return found
     for part in dict.fromkeys(_numbers_made(desk)):
         sizes = [float(b.plain_array(part)) for b in desk.ratio_benches[: len(values)]]
         for op, power in (("*", 1), ("/", -1)):
@@ -133,8 +135,8 @@ def _transpose_node(node: syntax.Node, order: tuple[int, ...]) -> syntax.Node:
     if len(order) == 2:
         if isinstance(node, syntax.Binary) and node.op == "@":
             if isinstance(node.left, syntax.Binary):
-                return _flip(node)
-            return syntax.Binary("@", _flip(node.right), _flip(node.left))
+                return transpose(node)
+            return syntax.Binary("@", transpose(node.right), transpose(node.left))
         if isinstance(node, syntax.Call) and node.function == "outer":
             return syntax.Call("outer", node.arguments[::-1])
         if isinstance(node, syntax.Unary):
@@ -143,7 +145,7 @@ def _transpose_node(node: syntax.Node, order: tuple[int, ...]) -> syntax.Node:
             return replace(node, left=_transpose_node(node.left, order))
         if isinstance(node, syntax.Binary) and node.op == "*" and not _is_matrix(node.left):
             return replace(node, right=_transpose_node(node.right, order))
-        return _flip(node)
+        return transpose(node)
     return method(node, "permute", *(number(x) for x in order))
 
 
@@ -152,12 +154,6 @@ def _is_matrix(node: syntax.Node) -> bool:
     if isinstance(node, syntax.Binary):
         return _is_matrix(node.left) or _is_matrix(node.right)
     return not isinstance(node, syntax.Number)
-
-
-def _flip(node: syntax.Node) -> syntax.Node:
-    if isinstance(node, syntax.Attribute) and node.name == "T":
-        return node.value
-    return syntax.Attribute(node, "T")
 
 
 def _left_permuted(desk: Desk) -> Finding | None:
@@ -316,7 +312,7 @@ def _nearest_first(desk: Desk) -> list[str]:
 
 def other_gradient(desk: Desk) -> Finding | None:
     """The claim is the gradient of another tensor."""
-    if desk.line.role != "gradient":
+    if desk.line.role != "gradient" or desk.vanishes:
         return None
     for tensor in _nearest_first(desk):
         if tensor in desk.spec.outputs and not desk.spec.shapes[tensor]:

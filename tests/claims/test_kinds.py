@@ -95,6 +95,10 @@ ENTROPY = spec(
     forward="l = logsumexp[k](s[k])\nH = -sum[k](p[k] / sum[j](p[j]) * log(p[k] / sum[j](p[j])))",
     output=["l", "H"],
 )
+SCALED = spec(
+    constants={"b": 0.3}, inputs={"x": ["N"], "w": given("N")}, forward="L = sum[n](w[n] * x[n]) * (b + 1)\nf = L * b"
+)
+SILU = spec(inputs={"u": ["...", "K"]}, forward="a[..., k] = u[..., k] * sigmoid(u[..., k])")
 RAYS = spec(
     inputs={"a": {"shape": ["N"], "assume": "unit"}, "c": ["N"]},
     indices={"i": "N"},
@@ -191,6 +195,12 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
         (LAYER, "dx = einsum('nf,fk->nf', dz, U)", "wrong_index", "'nf,fk->nf' should be 'nf,fk->nk'."),
         (ENTROPY, "ds = dl * (s - l)", "wrong_operand", "s - l should be exp(s - l)."),
         (ENTROPY, "dp = -dH * (log(p / p.sum()) + 1) / p.sum()", "missing_term", "sum[j](p[j]) in H is left out."),
+        (LAYER, "dU = -x.T @ -dz", "transpose", ""),
+        (LAYER, "dx = -dz.T @ U * -1", "transpose", "should be -dz @ U"),
+        (LAYER, "dU = dz.T @ x + dz.T @ x * 0 + do.T @ x", "extra_term", ""),
+        (SCALED, "dx = dL * w * (b - 1)", "sign", "should be b + 1"),
+        (SILU, "du = da * sigmoid(u) * (1 - sigmoid(u))", "factor", "is the derivative of a sigmoid: here it is"),
+        (SILU, "du = da * (sigmoid(u) * u * sigmoid(-u))", "missing_term", ""),
         (GAUSS, "dR = -(R @ P) @ P", "factor", "The product with P is one too many."),
         (ARM, "db = -dx * sin(b) + dy * cos(b)", "missing_term", "The term + a is missing beside b."),
     ],
