@@ -82,7 +82,7 @@ def together(borders: Sequence[Border]) -> Iterator[Border]:
     plain = [b for b in borders if len(b.signs) > 1 and b.step is None and b.axis is None][:MOST_TOGETHER]
     for count in range(len(plain), 1, -1):
         for some in itertools.combinations(plain, count):
-            if len({id(b.root) for b in some}) > 1 or any(_binds(a.node) & _free(b.node) for a in some for b in some):
+            if len({id(b.root) for b in some}) > 1 or any(_meddles(a.node, b.node) for a in some for b in some):
                 continue
             for signs in itertools.product((1, -1), repeat=count):
                 nodes = [b.node if s > 0 else syntax.Unary("-", b.node) for b, s in zip(some, signs, strict=True)]
@@ -90,14 +90,17 @@ def together(borders: Sequence[Border]) -> Iterator[Border]:
                 yield replace(some[0], node=reduce(_smaller, nodes), signs=(1,), parts=parts)
 
 
-def _binds(node: syntax.Node) -> set[str]:
-    """The indices that an expression binds itself."""
-    return {i for n in node.walk() if isinstance(n, syntax.Binder) for i in n.indices}
+def _meddles(a: syntax.Node, b: syntax.Node) -> bool:
+    """Whether an expression binds an index of another, or is one of those of which the other says that all hold."""
+    bound, own = ({i for n in e.walk() if isinstance(n, syntax.Binder) for i in n.indices} for e in (a, b))
+    return bool(bound & (names_in(b) - own)) or a in _joined(b)
 
 
-def _free(node: syntax.Node) -> set[str]:
-    """The names in an expression that it does not bind."""
-    return names_in(node) - _binds(node)
+def _joined(node: syntax.Node) -> list[syntax.Node]:
+    """The differences that a condition joins by ``and``, ``or`` and ``not``."""
+    if isinstance(node, syntax.Call | syntax.Unary) and getattr(node, "function", "min") in ("min", "max", "abs"):
+        return [part for child in node.children() for part in [child, *_joined(child)]]
+    return []
 
 
 MOST_TOGETHER = 3

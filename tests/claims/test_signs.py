@@ -12,6 +12,7 @@ from symderive.claims.crossing import _is_empty
 from symderive.claims.signs import Signs
 from symderive.claims.trial import Trial
 from symderive.spec.claims import parse_lines
+from symderive.spec.format import to_text
 
 SPEC = specs.loads(
     "name: op\nsizes: {N: 3}\nconstants: {eps: 0.001, low: -2}\n"
@@ -57,6 +58,21 @@ def test_what_is_above_a_number_is_not_below_a_smaller_one(claim, expected):
     """Of the four ways in which two borders of one thing may be passed, one."""
     found = [_is_empty(b, SPEC.constants) for b in together(borders(trial_of(claim)))]
     assert sum(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("dx = where(x > 1, 2, 1)*where(x*p > 3, 2, 1)", {("x - 1", "x * p - 3")}),
+        ("dx = where(x > 1 and p > 2, 2, 1)", {("x - 1", "p - 2")}),
+        ("dx = where(not (x > 1 or p > 2), 2, 1)", {("x - 1", "p - 2")}),
+        ("dx[n] = where(all[m](x[m] <= x[n]), 2, 1)", set()),
+    ],
+)
+def test_borders_are_passed_together_where_that_says_something_new(claim, expected):
+    """Not with what is one of several that must hold, nor with what stands under an index of another."""
+    found = together(borders(trial_of(claim)))
+    assert {tuple(to_text(part.node) for part, _ in b.parts) for b in found} == expected
 
 
 @pytest.mark.parametrize(
