@@ -149,7 +149,7 @@ def alike(desk: Desk, name: str) -> list[str]:
     if name in gradients:  # the chain rule goes from what depends on a tensor to that tensor
         usable = [n for n in usable if n not in gradients or gradients[n] in desk.followers]
     else:  # a forward tensor is taken for an upstream, but hardly for another gradient
-        usable = [n for n in usable if n not in gradients or gradients[n] in desk.spec.outputs]
+        usable = [n for n in usable if n not in gradients or n in upstreams_of(desk)]
     same = [n for n in usable if np.shape(tensors[n]) == shape]
     return same + [n for n in usable if np.ndim(tensors[n]) == len(shape) and n not in same]
 

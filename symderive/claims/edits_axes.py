@@ -65,7 +65,8 @@ def _transposed(desk: Desk, inner: syntax.Node, place: Place, root: syntax.Node)
             operand = getattr(inner, side)
             product = isinstance(operand, syntax.Binary) and operand.op != "@"
             if product or isinstance(operand, syntax.Call | syntax.Method | syntax.Subscript):
-                changed: dict[str, Any] = {side: transpose(operand)}
+                flipped = transpose(operand) if axes_of(desk, operand) <= 2 else syntax.Attribute(operand, "mT")
+                changed: dict[str, Any] = {side: flipped}
                 yield replace(inner, **changed)
     elif isinstance(inner, syntax.Binary) and desk.line.indices is not None and not is_position(root, place):
         yield from _exchanged(inner, free_names(desk.line.indices))
