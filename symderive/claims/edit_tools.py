@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TypeGuard
@@ -149,15 +149,9 @@ def alike(desk: Desk, name: str) -> list[str]:
     if name in gradients:  # the chain rule goes from what depends on a tensor to that tensor
         usable = [n for n in usable if n not in gradients or gradients[n] in desk.followers]
     else:  # a forward tensor is taken for an upstream, but hardly for another gradient
-        usable = [n for n in usable if n not in gradients or n in upstreams_of(desk)]
+        usable = [n for n in usable if n not in gradients or gradients[n] in desk.spec.outputs]
     same = [n for n in usable if np.shape(tensors[n]) == shape]
     return same + [n for n in usable if np.ndim(tensors[n]) == len(shape) and n not in same]
-
-
-def upstreams_of(desk: Desk) -> Collection[str]:
-    """The upstreams; of a claim that mentions no gradient, any gradient that a chain rule can start with is one."""
-    known = gradient_names(desk.spec)
-    return {f"d{n}" for n in desk.spec.outputs} if names_in(desk.node) & known.keys() else known.keys()
 
 
 def doubled(desk: Desk, name: str) -> bool:

@@ -29,13 +29,13 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         assert isinstance(inner, syntax.Number)
         if is_position(node, place) or is_axis(node, place):
             continue
-        value = inner.value
-        if not value and isinstance(call := get(node, place[:-1]), syntax.Call) and call.function in BOUNDING:
+        value, above = inner.value, get(node, place[:-1]) if place else None
+        if not value and isinstance(above, syntax.Call) and above.function in BOUNDING:
             for name in desk.benches[0].world.constants:
                 for bound in (syntax.Name(name), syntax.Unary("-", syntax.Name(name))):
                     words = f"The border {desk.text(inner)} should be {desk.text(bound)}."
                     yield Edit("wrong_operand", put(node, place, bound), words)
-        if isinstance(get(node, place[:-1]), syntax.Compare):
+        if isinstance(above, syntax.Compare):
             for name in known:
                 words = f"The border {desk.text(inner)} should be {name}."
                 yield Edit("wrong_operand", put(node, place, syntax.Name(name)), words)
@@ -44,7 +44,8 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 yield Edit("wrong_operand", put(node, place, number(other)), words)
         near = (value * 2, value / 2, value + 1, value - 1, 1 / value if value else Fraction(1))
         for other in dict.fromkeys((*near, *sorted(numbers_of(desk.spec)))):
-            if other >= 0 and other != value:
+            raised = isinstance(above, syntax.Binary) and above.op == "**"
+            if other >= 0 and other != value and not (raised and other in (0, 1)):
                 words = f"The number {desk.text(inner)} should be {desk.text(number(other))}."
                 yield Edit("factor", put(node, place, number(other)), words)
         for name in known:

@@ -124,12 +124,19 @@ def _entry_products(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
         return
     yield replace(node, op="*")
     plain: dict[str, Any] = {
-        side: operand.value
-        for side in ("left", "right")
-        if isinstance(operand := getattr(node, side), syntax.Attribute) and operand.name == "T"
+        side: bare for side in ("left", "right") if (bare := _bare(operand := getattr(node, side))) is not operand
     }
     for side, operand in plain.items():
         yield replace(node, op="*", **{side: operand})
+
+
+def _bare(node: syntax.Node) -> syntax.Node:
+    """``A`` of ``A.T``, ``2 * A`` of ``2 * A.T``."""
+    if isinstance(node, syntax.Attribute) and node.name == "T":
+        return node.value
+    if isinstance(node, syntax.Binary) and node.op == "*" and (bare := _bare(node.right)) is not node.right:
+        return replace(node, right=bare)
+    return node
 
 
 def _turned(node: syntax.Node, turned: bool) -> syntax.Node:

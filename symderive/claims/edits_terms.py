@@ -25,7 +25,6 @@ from symderive.claims.edit_tools import (
     is_sum,
     products,
     rank,
-    upstreams_of,
 )
 from symderive.claims.fit import linear
 from symderive.claims.lines import names_in
@@ -121,7 +120,7 @@ def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A factor that is missing: a tensor of the forward, an upstream, with indices that are at hand."""
-    given = upstreams_of(desk)
+    given = {f"d{n}" for n in desk.spec.outputs}
     numbers = [syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes)]
     for place, inner in heads(node):
         if isinstance(inner, syntax.Number):

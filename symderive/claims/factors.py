@@ -50,6 +50,8 @@ def _before(factor: syntax.Node, node: syntax.Node) -> syntax.Node:
         return times(negated(factor), node.operand)
     if isinstance(node, syntax.Binary) and node.op in ("*", "/", "@") and isinstance(factor, _ATOMS):
         return replace(node, left=_before(factor, node.left))
+    if isinstance(node, syntax.Number) and not isinstance(factor, syntax.Number) and node != number(1):
+        return syntax.Binary("*", node, factor)  # 2 * N
     return factor if node == number(1) else times(factor, node)
 
 

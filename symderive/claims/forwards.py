@@ -155,17 +155,23 @@ def by_a_function(desk: Desk) -> Finding | None:
         return None
     for text, derivative in _FUNCTIONS.items():
         if desk.fits_truth(lambda bench, f=derivative: _over(bench, desk, f)):  # type: ignore[misc]
-            words = text.format(desk.line.tensor)
-            sentence = f"This is the gradient with respect to {words}, not {desk.line.tensor} itself."
-            return Finding("other_variable", sentence)
+            x, words = desk.line.tensor, text.format(desk.line.tensor)
+            if text == _LOGARITHM:
+                return Finding(
+                    "factor", f"The factor {x} is one too many: this is the gradient with respect to {words}."
+                )
+            return Finding("other_variable", f"This is the gradient with respect to {words}, not {x} itself.")
     return None
+
+
+_LOGARITHM = "log({0})"
 
 
 _FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "{0}**2": lambda x: 2 * x,
     "sqrt({0})": lambda x: 1 / (2 * np.sqrt(x)),
     "exp({0})": np.exp,
-    "log({0})": lambda x: 1 / x,
+    _LOGARITHM: lambda x: 1 / x,
     "1 / {0}": lambda x: -1 / x**2,
 }
 """Functions of a tensor that are taken for it, with their derivatives."""

@@ -11,7 +11,7 @@ import numpy as np
 from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import alike, counts, is_position, upstreams_of, with_tensor
+from symderive.claims.edit_tools import alike, counts, is_position, with_tensor
 from symderive.claims.exactly import worth_the_claim
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, Line, names_in
@@ -241,7 +241,7 @@ def _spread(right: syntax.Node) -> syntax.Node:
 def _dropped_factors(
     desk: Desk, right: syntax.Node, counts: Callable[[syntax.Node], bool] = lambda factor: True, ops: str = "*/"
 ) -> Iterator[Mistake]:
-    upstreams = upstreams_of(desk)
+    upstreams = {f"d{n}" for n in desk.spec.outputs}
     for place, inner in places(right):
         above = get(right, place[:-1]) if place else None
         nested = isinstance(above, syntax.Binary) and above.op in ("*", "/") and place[-1][0] == "left"

@@ -38,6 +38,8 @@ def lacking_in_a_term(desk: Desk) -> Finding | None:
             for factor in _made(factors, wanted) if wanted is not None else ():
                 if desk.late:
                     return None
+                if _takes_away(term, factor):
+                    continue
                 product = multiplied(term, factor)
                 ratio = _ratio(desk, rest, put(desk.node, place, sum_of([(sign, product)])))
                 if ratio is None:
@@ -54,6 +56,14 @@ MOST_FACTORS = 14
 
 MOST_TERMS = 4
 """Terms of a sum that are looked at one by one."""
+
+
+def _takes_away(term: syntax.Node, factor: syntax.Node) -> bool:
+    """Whether a factor divides by all that a term is made of: what is left is another term."""
+    divisors = {
+        f.left if isinstance(f, syntax.Binary) and f.op == "**" else f for op, f in factors_of(factor) if op == "/"
+    }
+    return {f for op, f in factors_of(term) if op == "*" and not isinstance(f, syntax.Number)} <= divisors
 
 
 def _words(desk: Desk, factor: syntax.Node, term: syntax.Node) -> str:

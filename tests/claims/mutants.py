@@ -70,7 +70,7 @@ def factor(spec, statement):
 def forgotten(spec, statement):
     """A factor of a product left out: an inner derivative, a division, or the gradient from which a chain starts."""
     right, left = statement.right, tensor_of(statement.left)
-    gradients = {f"d{n}" for n in spec.shapes}
+    known = {*spec.shapes, *(f"d{n}" for n in spec.shapes)} - {f"d{n}" for n in spec.outputs}
     whole = {n for name, shape in spec.shapes.items() if shape == spec.shapes[left[1:]] for n in (name, f"d{name}")}
     for place, node in places(right):
         above = get(right, place[:-1]) if place else None
@@ -81,13 +81,8 @@ def forgotten(spec, statement):
         for n, (_, gone) in enumerate(factors):
             rest = put(right, place, product_of(factors[:n] + factors[n + 1 :]))
             binders = (b for b in rest.walk() if isinstance(b, syntax.Binder))
-            if (
-                names_in(gone) & (spec.shapes.keys() | gradients)
-                and names_in(rest) & whole
-                and all(map(ranged, binders))
-            ):
-                alone = names_in(gone) & gradients and not names_in(rest) & gradients
-                yield "missing_upstream" if alone else "factor", rest
+            if names_in(gone) & known and names_in(rest) & whole and all(map(ranged, binders)):
+                yield "factor", rest
 
 
 def _is_product(node):
