@@ -130,7 +130,7 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     """
     told = 0
     varied = False
-    values: set[bool] = set()
+    masks: list[bool] = []
     points: list[Point] = []
     for point in condition.points(trial, failed):
         if point.note != FAR and not promising(trial, point, keep=True):
@@ -140,23 +140,31 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         points.append(point)
     for point in points:
         varied |= not _is_identity(point.inputs.get(condition.about))
-        if condition.kind == "binary":
-            values |= {bool(v == 0) for v in point.inputs[condition.about].flat}
         outcome = trial.at(point, digits=FEW_DIGITS)
         if not outcome.holds:
             return False
-        told += sum(1 for v in outcome.sides.true.flat if finite(v) and not same(v, 0)) if outcome.sides else 0
-    if not told or not varied or (condition.kind == "binary" and len(values) < 2):
+        telling = outcome.sides is not None and any(finite(v) and not same(v, 0) for v in outcome.sides.true.flat)
+        told += telling
+        if condition.kind == "binary":
+            masks += _as_mask(point.inputs[condition.about], telling)
+    if not told or not varied or (condition.kind == "binary" and len({*masks}) < 2):
         return False
     if _is_degenerate(trial, points):
         return False
+    needed = rare = rarely_wrong(trial)
+    if rare and not (needed := is_needed(trial, condition.assumed, points)):
+        return False  # what is needed is seen where the claim failed
     other = assuming(trial, condition.assumed)
     if not is_right(other):
         return False
-    if is_needed(trial, condition.assumed, points):
-        return True
     beside = [*points, *other.beside[:MOST_BESIDE]]
-    return not rarely_wrong(trial) and is_needed(trial, condition.assumed, beside)  # else it is seen where it failed
+    return needed or is_needed(trial, condition.assumed, points) or is_needed(trial, condition.assumed, beside)
+
+
+def _as_mask(values: np.ndarray, telling: bool) -> set[bool]:
+    """The truth values among zeros and ones; those of an array count where there are both, and not all vanishes."""
+    found = {bool(v == 0) for v in np.asarray(values).flat}
+    return found if np.size(values) == 1 or (telling and len(found) == 2) else set()
 
 
 def _is_degenerate(trial: Trial, points: Sequence[Point]) -> bool:
@@ -247,7 +255,7 @@ def _of_input(spec: model.Spec, tensor: model.Input, own: bool) -> Iterator[Cond
 
     if rank >= 2 and tensor.shape[-1] == tensor.shape[-2] and "symmetric" not in tensor.assume:
         yield of(f"{name} symmetric", "symmetric", drawn("symmetric"), False)
-    if rank >= 1:
+    if rank >= 1 and tensor.shape[-1] != 1:
         rows = f"rows of {name} summing to 1" if rank > 1 else f"{name} summing to 1"
         yield of(rows, "rows", drawn("rows"), own)
     if not own and (rank >= 1 or _is_switch(spec, name)):

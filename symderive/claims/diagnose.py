@@ -97,17 +97,23 @@ SEVERAL: tuple[Callable[[Desk], Finding | None], ...] = (
 def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diagnosis:
     """The diagnosis of a side that fails at a point; ``condition`` is one under which it holds.
 
-    A weak condition is named where nothing else explains the claim, or where it is the explanation.
+    A weak condition is named where nothing else explains the claim, or where it is the explanation. Zeros and ones are
+    not where a sign is wrong, for they just make vanish what has it.
     """
     desk = Desk(trial, outcome, condition)
     finding = _first(desk)
-    if condition is not None and condition.weak and finding and (condition.kind, finding.kind) != _ONES:
+    if condition is not None and finding and _gives_way(condition, finding):
         desk.condition = None
     finding = finding or _several(desk) or _last_resort(desk)
     words = " ".join(_sentences(desk, finding))
     correction = _correction(desk, finding)
     text = desk.condition.text if desk.condition else None
     return Diagnosis(finding.kind, words, text, trial.counterexample(outcome), correction)
+
+
+def _gives_way(condition: Condition, finding: Finding) -> bool:
+    weak = condition.weak or (condition.kind, finding.kind) == ("binary", "sign")
+    return weak and (condition.kind, finding.kind) != _ONES
 
 
 def _first(desk: Desk) -> Finding | None:

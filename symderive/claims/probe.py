@@ -87,7 +87,7 @@ class Probe:
 
     def is_sized(self, border: Border) -> bool:
         """Whether a border depends on indices and sizes only."""
-        return not self.behind(border) & self.tensors
+        return not self.behind(border) & self._drawn
 
     def is_plain(self, border: Border) -> bool:
         """Whether it depends on inputs and upstreams directly, so that nothing else has to be computed."""
@@ -97,6 +97,11 @@ class Probe:
     def tensors(self) -> set[str]:
         """All that has a value at a point, helpers, too."""
         return set(self.trial.court.bench(self.trial.court.points.main[0]).tensors)
+
+    @cached_property
+    def _drawn(self) -> set[str]:
+        """All that has a value at a point, but for helpers, which have those of what they are made of."""
+        return self.tensors - {h.name for h in self.trial.court.helpers}
 
     # Values
 
@@ -116,7 +121,7 @@ class Probe:
         unknown = self._key(border, point.sizes) not in self._ranges
         needed = self.behind(border) | (self._all_behind(border.root) if unknown else set())
         for line in self.trial.court.helpers:
-            if line.name in needed and isinstance(point, Hollow):
+            if line.name in needed and isinstance(point, Hollow) and self.behind_tensor(line.name) & self._drawn:
                 bench.put(line.name, self._hollow(line, bench))
             elif line.name in needed:
                 bench.define(line)

@@ -57,6 +57,11 @@ SPECS = {
     "range": spec_of("L = sum[n](w[n]*x[n]**2)", "x: [N], w: {shape: [N], range: [-2, 3]}"),
     "unit": spec_of("L = sum[n](x[n]**2/(1 - p[n]))", "x: [N], p: {shape: [N], assume: unit}"),
     "symmetric": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: {shape: [N, N], assume: symmetric}"),
+    "volume": spec_of(
+        "M[i, j] = A[i, j]*d[j]\nD = det[i, j](M[i, j])\nL = D**2/2", "A: [N, N], d: {shape: [N], grad: false}"
+    ),
+    "column": spec_of("y[n, d] = x[n, 0]*w[d]", "x: [N, 1], w: [D]", sizes="N: 3, D: 2"),
+    "power": spec_of("y[n] = exp(p[n]*log(x[n]))", "x: {shape: [N], assume: positive}, p: {shape: [N], grad: false}"),
     "skew": spec_of("A[i, j] = B[i, j] - B[j, i]\ny[i] = x[i] + sum[j](A[i, j]*x[j])", "B: [N, N], x: [N]"),
     "level": spec_of(
         "u[n] = y[n] - q[n]\nL = sum[n](abs(tau - (u[n] < 0))*u[n]**2)",
@@ -92,7 +97,7 @@ def found(name, claim):
 
 def verdict(name, claim):
     """The verdict, and the condition."""
-    (result,) = judge_text(SPECS[name], claim)
+    result = judge_text(SPECS[name], claim)[-1]
     return result.verdict, result.diagnosis and result.diagnosis.condition
 
 
@@ -113,6 +118,9 @@ def verdict(name, claim):
         ("margin", "da = where(a - b < m + 1e-6, -y, 0)", "wrong"),
         # what the claim differentiates by is no mask
         ("square", "dx = 2*dy*w*x**2", "wrong"),
+        # with a zero all is 0, and what has none is 1
+        ("volume", "dA = dM", "wrong"),
+        ("column", "dw = dy.sum(0)", "wrong"),
         # what is wrong is not there at all where the condition holds
         ("skew", "dx = dy + A@dy", "wrong"),
         # needed at points that are rare themselves
@@ -229,6 +237,18 @@ def test_a_claim_that_varies_with_a_constant_need_not_be_right_at_all_its_values
     assert verdict("level", "dq = -2*abs(tau - (u < 0))*u + where(tau > 0.3001, u, 0)") == ("conditional", "tau = 0.3")
     monkeypatch.setattr(constants, "_holds_nearby", lambda *a: False)
     assert verdict("level", "dq = -2*where(u < 0, 1 - tau, tau)*u") == ("conditional", "tau = 0.3")
+
+
+def test_what_has_a_wrong_sign_would_have_to_be_0():
+    assert found("power", "dx = dy*p*exp((1 - p)*log(x))") == "p binary"
+    assert verdict("power", "dx = dy*p*exp((1 - p)*log(x))") == ("wrong", None)
+
+
+@pytest.mark.parametrize("lines", ["", "hh = N - 1\n"])
+def test_a_name_hides_no_pole(lines):
+    rest = "hh" if lines else "(N - 1)"
+    claim = f"{lines}dx = 2*x/(N*K)*(N*N - N)/(N*{rest})"
+    assert verdict("mean22", claim) == ("conditional", "wherever the claim has a value")
 
 
 def test_a_singular_inverse_has_no_derivative():
