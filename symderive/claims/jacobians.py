@@ -150,7 +150,7 @@ def _in_one(spec: model.Spec, name: str, unnamed: Collection[str]) -> syntax.Sta
             right = put(right, helper)
     known = Sweep(derivation.forward, spec.wrt, letters).knowledge
     right = simplify(right, known).expression
-    for helper in reversed(derivation.built.equations):
-        if helper.tensor in unnamed:
+    for helper in reversed(derivation.forward.equations):
+        if helper.tensor in unnamed or helper.tensor not in spec.shapes:
             right = put(right, helper)
     return statement(replace(equation, right=right), letters)

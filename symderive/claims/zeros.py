@@ -9,6 +9,7 @@ import numpy as np
 
 from symderive.claims.assumed import Assumed, assuming, is_right
 from symderive.claims.compare import finite
+from symderive.claims.lines import names_in
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.spec import syntax
 from symderive.spec.format import to_text
@@ -44,10 +45,8 @@ def _subjects(trial: Trial, outcome: Outcome) -> Iterator[str]:
     if outcome.point.note.startswith("zero "):
         yield outcome.point.note.removeprefix("zero ")
     zeros = [n for n, a in outcome.point.inputs.items() if (np.asarray(a) == 0).any()]
-    for node in trial.node.walk():
-        if isinstance(node, syntax.Binary) and node.op == "/":
-            name = node.right.tensor if isinstance(node.right, syntax.Access) else to_text(node.right)
-            yield from (n for n in zeros if n == name)
+    below = [n.right for n in trial.node.walk() if isinstance(n, syntax.Binary) and n.op == "/"]
+    yield from (name for node in below for name in zeros if name in names_in(node))
     yield from zeros if len(zeros) == 1 else ()
 
 

@@ -62,6 +62,7 @@ SPECS = {
     ),
     "column": spec_of("y[n, d] = x[n, 0]*w[d]", "x: [N, 1], w: [D]", sizes="N: 3, D: 2"),
     "power": spec_of("y[n] = exp(p[n]*log(x[n]))", "x: {shape: [N], assume: positive}, p: {shape: [N], grad: false}"),
+    "root": spec_of("b[n] = sqrt(w[n]**2 + 1)*x[n]**2 + w[n]*x[n]", "w: [N], x: [N]"),
     "skew": spec_of("A[i, j] = B[i, j] - B[j, i]\ny[i] = x[i] + sum[j](A[i, j]*x[j])", "B: [N, N], x: [N]"),
     "level": spec_of(
         "u[n] = y[n] - q[n]\nL = sum[n](abs(tau - (u[n] < 0))*u[n]**2)",
@@ -227,6 +228,7 @@ def test_a_defect_in_the_search_is_seen(plant, name, claim, expected, mistaken, 
 
 def test_a_claim_without_a_value_somewhere_may_be_wrong_elsewhere():
     assert found("square", "dx = 2*dy*y/x") == "x without zeros"
+    assert found("root", "dw = db*(w*w/(w*sqrt(w**2 + 1))*x**2 + x)") == "w without zeros"
     assert found("square", "dx = 2*dy*y/x + relu(x - 900)") == "wrong"
 
 
