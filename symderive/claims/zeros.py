@@ -46,7 +46,7 @@ def _subjects(trial: Trial, outcome: Outcome) -> Iterator[str]:
         yield outcome.point.note.removeprefix("zero ")
     zeros = [n for n, a in outcome.point.inputs.items() if (np.asarray(a) == 0).any()]
     below = [n.right for n in trial.node.walk() if isinstance(n, syntax.Binary) and n.op == "/"]
-    yield from (name for node in below for name in zeros if name in names_in(node))
+    yield from (name for node in sorted(below, key=lambda n: n.size) for name in zeros if name in names_in(node))
     yield from zeros if len(zeros) == 1 else ()
 
 
