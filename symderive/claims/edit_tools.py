@@ -106,8 +106,13 @@ def is_axis(root: syntax.Node, place: Place) -> bool:
 
 
 def is_position(root: syntax.Node, place: Place) -> bool:
-    """Whether a place is inside an index position."""
-    return any(name == "indices" for name, _ in place)
+    """Whether a place is inside an index position, or says how far or into what a method moves entries."""
+    moved = (get(root, place[:n]) for n, (name, _) in enumerate(place) if name == "arguments")
+    return any(name == "indices" for name, _ in place) or any(called(m) in MOVING for m in moved)  # type: ignore[arg-type]
+
+
+MOVING = ("roll", "reshape", "view", "permute", "transpose", "expand")
+"""Methods of which no argument is a value."""
 
 
 def index_names(desk: Desk, node: syntax.Node) -> list[str]:
@@ -339,6 +344,12 @@ def counts(spec: model.Spec, node: syntax.Node) -> bool:
 def is_sum(node: syntax.Node) -> bool:
     """Whether a node is a sum or a difference."""
     return isinstance(node, syntax.Binary) and node.op in ("+", "-")
+
+
+def in_product(root: syntax.Node, place: Place) -> bool:
+    """Whether a place is an operand of a product or a quotient."""
+    above = get(root, place[:-1]) if place else None
+    return isinstance(above, syntax.Binary) and above.op in ("*", "/")
 
 
 def deltas(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]:

@@ -35,6 +35,7 @@ from symderive.claims.edits_functions import (
 )
 from symderive.claims.edits_numbers import (
     numbers,
+    powers,
     totals,
 )
 from symderive.claims.edits_operands import (
@@ -51,6 +52,7 @@ from symderive.claims.edits_operands import (
 from symderive.claims.edits_positions import (
     moved_inside,
     positions,
+    rolled,
     wrapped_around,
 )
 from symderive.claims.edits_products import (
@@ -63,9 +65,9 @@ from symderive.claims.edits_terms import (
     entries_added,
     factors_added,
     factors_dropped,
+    factors_turned,
     matrices_added,
     multiplied_terms,
-    powers,
     signs,
     terms_added,
     terms_dropped,
@@ -101,11 +103,11 @@ def _first(desk: Desk, node: syntax.Node, own: bool) -> Finding | None:
 
 
 FAMILIES: tuple[Family, ...] = (
-    dims, einsums, transposes, matrix_products, means, rebound, indices, moved_inside, positions, wrapped_around,
-    sums_dropped, sums_added, sums_joined, axes_added, columns, terms_dropped, multiplied_terms, operands, exchanged,
-    slopes, complements, comparisons, branches, conditions, other_conditions, hot, gathered, shifted, signs,
-    recomputed, functions, factors_dropped, wrapped, powers, roots, underived, brackets, unfolded, upstreams, numbers,
-    normalised, totals, factors_added, derivatives_added, terms_added, entries_added, matrices_added,
-    wrapped_as_others, arguments, accesses,
+    dims, einsums, transposes, matrix_products, means, rebound, indices, moved_inside, positions, rolled,
+    wrapped_around, sums_dropped, sums_added, sums_joined, axes_added, columns, terms_dropped, multiplied_terms,
+    operands, exchanged, slopes, complements, comparisons, branches, conditions, other_conditions, hot, gathered,
+    shifted, signs, recomputed, functions, factors_dropped, factors_turned, wrapped, powers, roots, underived,
+    brackets, unfolded, upstreams, numbers, normalised, totals, factors_added, derivatives_added, terms_added,
+    entries_added, matrices_added, wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

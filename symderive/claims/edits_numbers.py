@@ -1,8 +1,9 @@
-"""Changes of numbers, sizes and constants."""
+"""Changes of numbers, sizes and constants, and of powers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from symderive.check.sample import numbers_of
@@ -12,13 +13,16 @@ from symderive.claims.edit_tools import (
     Edit,
     at,
     counts,
+    in_product,
     index_names,
     is_axis,
     is_position,
+    is_sum,
+    rank,
 )
 from symderive.claims.lines import names_in
 from symderive.claims.parts import as_array, in_scope
-from symderive.claims.trees import Place, bound_in, get, number, places, put, tensor_of
+from symderive.claims.trees import Place, bound_in, get, lowered, number, places, put, tensor_of
 from symderive.spec import syntax
 
 
@@ -61,6 +65,29 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 others.append(syntax.Binary("-", number(1), inner))
             for new in others:
                 yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+
+
+def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A power that is off by one, or a square that is missing."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Binary) and inner.op == "**" and isinstance(inner.right, syntax.Number):
+            for change in (-1, 1, 2):
+                raised = inner.right.value + change
+                new = inner.left if raised == 1 else replace(inner, right=number(raised))
+                yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
+            yield Edit("factor", put(node, place, inner.left), f"{desk.text(inner)} should be {desk.text(inner.left)}.")
+        elif isinstance(inner, syntax.Binary) and inner.op == "**":
+            for by in (1, -1):
+                new = lowered(inner, by)
+                yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
+        elif is_sum(inner) and not is_position(node, place) and in_product(node, place):
+            new = syntax.Binary("**", inner, number(2))
+            yield Edit("factor", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
+        elif rank(desk, tensor_of(inner)) >= 0 and not is_position(node, place):
+            for power in (2, -1):
+                new = syntax.Binary("**", inner, number(power))
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("factor", put(node, place, new), words)
 
 
 def totals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ from symderive.claims.bench import free_names, map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, counts, is_position
 from symderive.claims.lines import names_in
-from symderive.claims.trees import get, number, places, put, substitute, sum_of, terms_of
+from symderive.claims.trees import get, negated, number, places, put, substitute, sum_of, terms_of
 from symderive.spec import syntax
 
 Terms = list[tuple[int, syntax.Node]]
@@ -83,6 +83,16 @@ def _parts(term: syntax.Node) -> Iterator[syntax.Node]:
     if isinstance(term, syntax.Binary) and term.op == "*":
         yield term.left
         yield term.right
+
+
+def rolled(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Entries moved the other way, or one further or less."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Method) and inner.name == "roll" and inner.arguments:
+            by, *rest = inner.arguments
+            for other in (negated(by), *(sum_of(_moved(terms_of(by), step)) for step in (1, -1))):
+                new = replace(inner, arguments=(other, *rest))
+                yield Edit("wrong_index", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
 
 
 def wrapped_around(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

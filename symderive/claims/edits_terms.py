@@ -20,6 +20,7 @@ from symderive.claims.edit_tools import (
     deltas,
     doubled,
     heads,
+    in_product,
     is_complement,
     is_position,
     is_sum,
@@ -34,7 +35,6 @@ from symderive.claims.trees import (
     binders_above,
     factors_of,
     get,
-    lowered,
     negated,
     number,
     places,
@@ -51,7 +51,7 @@ from symderive.spec.functions import FUNCTIONS
 
 
 def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """One or two factors too many; a factor upside down; a power one too high or too low."""
+    """One or two factors too many."""
     for place, inner in products(node):
         factors = factors_of(inner)
         for count in (1, 2):
@@ -65,12 +65,22 @@ def factors_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 words = f"The factor {factor.id} is one too many."
                 rest = [f for m, f in enumerate(factors) if m != n]
                 yield Edit("factor", put(node, place, product_of([*rest, ("*", blank)])), words)
-        for n, (op, factor) in enumerate(factors):
-            flipped = list(factors)
-            flipped[n] = ("/" if op == "*" else "*", factor)
-            done = "divided by" if op == "/" else "multiplied by"
-            words = f"The claim is {done} {desk.text(factor)}, and it should be the other way round."
+
+
+def factors_turned(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """One or two factors upside down."""
+    for place, inner in products(node):
+        factors = factors_of(inner)
+        chosen = itertools.chain(*(itertools.combinations(range(len(factors)), count) for count in (1, 2)))
+        for turned in (t for t in chosen if len({factors[n][0] for n in t}) == 1):
+            flipped = [(_FLIPPED[op] if n in turned else op, f) for n, (op, f) in enumerate(factors)]
+            done = "divided by" if factors[turned[0]][0] == "/" else "multiplied by"
+            what = desk.text(product_of([("*", factors[n][1]) for n in turned]))
+            words = f"The claim is {done} {what}, and it should be the other way round."
             yield Edit("factor", put(node, place, product_of(flipped)), words)
+
+
+_FLIPPED = {"*": "/", "/": "*"}
 
 
 def _blank(desk: Desk, name: str) -> syntax.Node | None:
@@ -96,26 +106,6 @@ def complements(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if (gate or is_complement(inner)) and not is_position(node, place):
             new = inner.right if is_complement(inner) else syntax.Binary("-", number(1), inner)
             yield Edit("wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}.")
-
-
-def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A power that is off by one, or a square that is missing."""
-    for place, inner in places(node):
-        if isinstance(inner, syntax.Binary) and inner.op == "**" and isinstance(inner.right, syntax.Number):
-            for change in (-1, 1, 2):
-                raised = inner.right.value + change
-                new = inner.left if raised == 1 else replace(inner, right=number(raised))
-                yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
-            yield Edit("factor", put(node, place, inner.left), f"{desk.text(inner)} should be {desk.text(inner.left)}.")
-        elif isinstance(inner, syntax.Binary) and inner.op == "**":
-            for by in (1, -1):
-                new = lowered(inner, by)
-                yield Edit("factor", put(node, place, new), f"The power {desk.text(inner)} should be {desk.text(new)}.")
-        elif rank(desk, tensor_of(inner)) >= 0 and not is_position(node, place):
-            for power in (2, -1):
-                new = syntax.Binary("**", inner, number(power))
-                words = f"{desk.text(inner)} should be {desk.text(new)}."
-                yield Edit("factor", put(node, place, new), words)
 
 
 def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -308,17 +298,11 @@ def upstreams(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for new in available(desk, node, place):
             if tensor_of(new).removeprefix("d") in desk.spec.outputs and tensor_of(new).startswith("d"):
                 yield Edit("missing_upstream", put(node, place, new), f"The upstream is missing: {desk.text(new)}.")
-            elif not _in_product(node, place):  # of 1 / x a factor is missing
+            elif not in_product(node, place):  # of 1 / x a factor is missing
                 yield Edit("wrong_operand", put(node, place, new), f"The 1 should be {desk.text(new)}.")
         for new in deltas(desk, node, place):
             words = f"The 1 should be {desk.text(new)}: off the diagonal it is 0."
             yield Edit("missing_cross_terms", put(node, place, new), words)
-
-
-def _in_product(root: syntax.Node, place: Place) -> bool:
-    """Whether a place is an operand of a product or a quotient."""
-    above = get(root, place[:-1]) if place else None
-    return isinstance(above, syntax.Binary) and above.op in ("*", "/")
 
 
 def brackets(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

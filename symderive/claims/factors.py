@@ -80,12 +80,17 @@ def _number_changed(node: syntax.Node, by: Fraction) -> syntax.Node | None:
     if isinstance(node, syntax.Number):
         value = node.value * by
         return number(value) if value.denominator == 1 or node.value.denominator != 1 else None
+    if isinstance(node, syntax.Unary) and node.op == "-":
+        inner = _number_changed(node.operand, by)
+        return None if inner is None else negated(inner)
     if not isinstance(node, syntax.Binary) or node.op not in ("*", "/", "@"):
         return None
     left = _number_changed(node.left, by)
     if left is None:
         return None
-    return node.right if left == number(1) and node.op == "*" else replace(node, left=left)
+    if node.op == "*" and left in (number(1), number(-1)):
+        return node.right if left == number(1) else negated(node.right)
+    return replace(node, left=left)
 
 
 def _divided(node: syntax.Node, by: int) -> syntax.Node:

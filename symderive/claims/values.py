@@ -14,7 +14,7 @@ from symderive.claims.edit_tools import counts, first_that_fits
 from symderive.claims.edits_axes import means
 from symderive.claims.edits_functions import roots
 from symderive.claims.edits_numbers import numbers
-from symderive.claims.edits_terms import complements, factors_dropped, signs
+from symderive.claims.edits_terms import complements, factors_dropped, factors_turned, signs
 from symderive.claims.factors import factor_words, scaled, takes
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
@@ -39,7 +39,11 @@ def whole_factor(desk: Desk, mixed: bool = False) -> Finding | None:
     kind, words = factor_words(ratio, desk)
     if (found := averaged(desk)) is not None:
         return replace(found, sentence=words) if kind == found.kind else found
-    other = first_that_fits(desk, factors_dropped, complements, roots) if kind == "factor" and ratio.powers else None
+    other = (
+        first_that_fits(desk, factors_dropped, factors_turned, complements, roots)
+        if kind == "factor" and ratio.powers
+        else None
+    )
     if other is not None:
         return other
     corrected = scaled(ratio, desk.node)

@@ -99,6 +99,12 @@ SCALED = spec(
     constants={"b": 0.3}, inputs={"x": ["N"], "w": given("N")}, forward="L = sum[n](w[n] * x[n]) * (b + 1)\nf = L * b"
 )
 SILU = spec(inputs={"u": ["...", "K"]}, forward="a[..., k] = u[..., k] * sigmoid(u[..., k])")
+CIRCLE = spec(inputs={"v": ["N"]}, forward="d[t] = v[(t + 1) % N] - v[t]")
+NORMS = spec(
+    inputs={"q": {"shape": ["N"], "assume": "positive"}, "c": ["K"], "x": given("N")},
+    forward="r[n] = sqrt(q[n])\nL[k] = sum[n]((c[k] - x[n])**3) / 3",
+    output=["r", "L"],
+)
 RAYS = spec(
     inputs={"a": {"shape": ["N"], "assume": "unit"}, "c": ["N"]},
     indices={"i": "N"},
@@ -201,6 +207,10 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
         (SCALED, "dx = dL * w * (b - 1)", "sign", "should be b + 1"),
         (SILU, "du = da * sigmoid(u) * (1 - sigmoid(u))", "factor", "is the derivative of a sigmoid: here it is"),
         (SILU, "du = da * (sigmoid(u) * u * sigmoid(-u))", "missing_term", ""),
+        (CIRCLE, "dv = dd.roll(-1, 0) - dd", "wrong_index", "dd.roll(-1, 0) should be dd.roll(1, 0)."),
+        (CIRCLE, "dv = -2 * dd + dd.roll(1, 0)", "factor", "The term -2 * dd has the factor 2 too much."),
+        (NORMS, "dq = dr * 2 * r", "factor", "The claim is multiplied by 2 * r, and it should be the other way round."),
+        (NORMS, "dc[k] = sum[n](dL[k] * (c[k] - x[n]))", "factor", "c[k] - x[n] should be (c[k] - x[n])**2."),
         (GAUSS, "dR = -(R @ P) @ P", "factor", "The product with P is one too many."),
         (ARM, "db = -dx * sin(b) + dy * cos(b)", "missing_term", "The term + a is missing beside b."),
     ],
