@@ -59,11 +59,11 @@ MOST_TERMS = 4
 
 
 def _takes_away(term: syntax.Node, factor: syntax.Node) -> bool:
-    """Whether a factor divides by all that a term is made of: what is left is another term."""
-    divisors = {
-        f.left if isinstance(f, syntax.Binary) and f.op == "**" else f for op, f in factors_of(factor) if op == "/"
-    }
-    return {f for op, f in factors_of(term) if op == "*" and not isinstance(f, syntax.Number)} <= divisors
+    """Whether a factor divides by all that a term is made of, or has another for a part: no factor is missing then."""
+    above, below = ([f for op, f in factors_of(factor) if op == kind and f != number(1)] for kind in "*/")
+    divisors = {f.left if isinstance(f, syntax.Binary) and f.op == "**" else f for f in below}
+    parts = {f for op, f in factors_of(term) if op == "*" and not isinstance(f, syntax.Number)}
+    return parts <= divisors or bool(above and parts & divisors)
 
 
 def _words(desk: Desk, factor: syntax.Node, term: syntax.Node) -> str:
