@@ -100,11 +100,11 @@ class GridNumbers:
     def flow_through(self, adjoint: Array, others: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
         """An adjoint of a product times the ``others`` of its factors, summed to the shape of the one that it flows to.
 
-        What is exactly 0 does not flow.
+        What is exactly 0 does not flow. Of many adjoints, one for each entry of axes at their front, none is summed.
         """
         for factor in reversed(others):
             adjoint = self.flow(adjoint, factor)
-        return self.sum_over(adjoint, [x for x, n in enumerate(shape) if n == 1 and adjoint.shape[x] != 1])
+        return self.sum_over(adjoint, _narrowed(adjoint.shape, shape))
 
     def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
         """Add values to the entries of an array at indices that may repeat."""
@@ -123,6 +123,12 @@ class GridNumbers:
     def second_is(self, op: str, a: Array, b: Array) -> np.ndarray:
         """Where ``max(a, b)`` (``op`` is ``>``) or ``min(a, b)`` is the second of the two."""
         return ~self.is_nan(a) & (self.is_nan(b) | self.compare(op, b, a))
+
+
+def _narrowed(full: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """The axes of a shape that one of its last axes has with extent 1."""
+    front = len(full) - len(shape)
+    return [front + x for x, n in enumerate(shape) if n == 1 and full[front + x] != 1]
 
 
 def _entries(values: Any) -> list[Any]:
@@ -180,7 +186,7 @@ class ExactNumbers(GridNumbers):
     def flow_through(self, adjoint: Array, others: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
         """In integers, where something is summed and all is finite."""
         full = np.broadcast_shapes(adjoint.shape, *(o.shape for o in others))
-        axes = [x for x, n in enumerate(shape) if n == 1 and full[x] != 1]
+        axes = _narrowed(full, shape)
         if axes and (found := self._contracted([adjoint, *others], summed(full, axes))) is not None:
             return found
         return super().flow_through(adjoint, others, shape)

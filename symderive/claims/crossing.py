@@ -2,7 +2,7 @@
 
 Where all points at hand lie on one side, others are looked for: inputs and upstreams, or single entries of them, are
 made larger, smaller and of the other sign, and the border says how near one has come. Between two points on different
-sides, a bracket is found of two that straddle it closely: a border in the wrong place fails at one of them.
+sides two are found that straddle it closely: a border in the wrong place fails at one of them.
 """
 
 from __future__ import annotations

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
+from symderive.check.objects import from_list, objects
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
@@ -50,12 +52,9 @@ def without_cross_terms(desk: Desk) -> Finding | None:
 def _entry_by_entry(desk: Desk, y: str) -> bool:
     """Whether the diagonal is all that there is: each entry of ``y`` depends on its own entry only."""
     world = desk.benches[0].world
-    for at in np.ndindex(*world.values[y].shape):
-        row = world.plain(world.of_entry(y, at, desk.line.tensor)).astype(float)
-        row[at] = 0
-        if row.any():
-            return False
-    return True
+    shape = world.values[y].shape
+    matrix = world.derivatives(y, desk.line.tensor).reshape(math.prod(shape), -1)
+    return not matrix[~np.eye(len(matrix), dtype=bool)].any()
 
 
 def off_diagonal(desk: Desk) -> Finding | None:
@@ -80,8 +79,7 @@ def _on_diagonal(claimed: np.ndarray, true: np.ndarray, a: int, b: int) -> bool:
 
 def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:
     world = bench.world
-    upstream = world.gradient(y)
-    result = np.empty(upstream.shape, dtype=object)
-    for at in np.ndindex(*upstream.shape):
-        result[at] = world.base.mul(upstream[at], world.of_entry(y, at, x)[at])
-    return result
+    upstream = objects(world.gradient(y))
+    matrix = world.derivatives(y, x).reshape(upstream.size, -1)
+    flat = [world.base.mul(g, matrix[n, n]) for n, g in enumerate(upstream.flat)]
+    return from_list(flat, upstream.shape)

@@ -78,6 +78,13 @@ class ByEntries:
         adjoints: Adjoints = self.tape.reverse(pairs, cut)
         return lambda n: from_list([adjoints[v] for v in self._node(n).flat], self._node(n).shape)
 
+    def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
+        """The derivatives of each entry of a tensor by each entry of another, one after the other."""
+        shape = self._node(numerator).shape
+        seeds = np.eye(math.prod(shape), dtype=int).astype(object).reshape(-1, *shape)
+        rows = [v for seed in seeds for v in self.sweep({numerator: seed})(denominator).flat]
+        return from_list(rows, shape + self._node(denominator).shape)
+
 
 class ByArrays:
     """Every tensor an array, or a recorded one. Raises one of ``FAULTS`` where that cannot be."""
@@ -134,17 +141,35 @@ class ByArrays:
     def sweep(self, seeds: Seeds, cut: Cut | None = None) -> Callable[[str], np.ndarray]:
         """The derivatives of the tensors of ``seeds``, contracted with those, by any tensor."""
         numbers = self.sheet.numbers
-        pairs = [(self._node(n), numbers.array(w).reshape(self._node(n).value.shape)) for n, w in seeds.items()]
+        pairs = []
+        front: tuple[int, ...] = ()
+        for name, weight in seeds.items():
+            node, w = self._node(name), numbers.array(weight)
+            front = w.shape[: w.ndim - len(self.shapes[name])]
+            pairs.append((node, w.reshape(front + node.value.shape)))
         adjoints = self.sheet.reverse(pairs, cut)
 
         def gradient(name: str) -> np.ndarray:
             node = self._node(name)
             with np.errstate(all="ignore"):
                 adjoint = adjoints[node] if isinstance(node, Leaf) else None
-            shape = self.shapes[name]
+            shape = front + self.shapes[name]
             return numbers.array(np.zeros(shape, dtype=int)) if adjoint is None else adjoint.reshape(shape)
 
         return gradient
+
+    def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
+        """The derivatives of each entry of a tensor by each entry of another, of many at once."""
+        shape = self.value(numerator).shape
+        seeds = np.eye(math.prod(shape), dtype=int).reshape(-1, *shape)
+        largest = max(np.size(self.math.plain(node)) for node in self.nodes.values())
+        count = max(MOST_AT_ONCE // max(largest, 1), 1)
+        parts = [self.sweep({numerator: seeds[n : n + count]})(denominator) for n in range(0, len(seeds), count)]
+        return np.concatenate(parts).reshape(*shape, *self.shapes[denominator])
+
+
+MOST_AT_ONCE = 50_000
+"""Numbers of the adjoints of one array."""
 
 
 class Record:
@@ -176,6 +201,10 @@ class Record:
             return made[self.way](name)
 
         return lambda name: self._either(lambda: gradient(name))
+
+    def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
+        """The derivatives of each entry of a tensor by each entry of another, whose axes come last."""
+        return self._either(lambda: self.way.derivatives(numerator, denominator))
 
     def _either(self, ask: Callable[[], np.ndarray]) -> np.ndarray:
         try:

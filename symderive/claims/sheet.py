@@ -146,7 +146,7 @@ class Sheet(GridMath):
     def total(self, a: Value, axes: Sequence[int]) -> Value:
         """The adjoint of a sum is the same for every term."""
         x = _value(a)
-        return self.record(self.numbers.sum_over(x, axes), (a, lambda g: np.broadcast_to(g, x.shape)))
+        return self.record(self.numbers.sum_over(x, axes), (a, lambda g: np.broadcast_to(g, _front(g, x) + x.shape)))
 
     def contract(self, factors: Sequence[Value], shape: Sequence[int], axes: Sequence[int]) -> Value:
         """The adjoint flows to each factor through the others."""
@@ -162,7 +162,8 @@ class Sheet(GridMath):
         value = self.numbers.matrix(op, *plain)
         if not all(map(finite, value.flat)) or (op == "det" and (value == 0).any()):
             raise Unsupported
-        return self.record(value, *zip(operands, ways_back(self.numbers, op, value, plain), strict=True))
+        backs = (_one_by_one(back, value) for back in ways_back(self.numbers, op, value, plain))
+        return self.record(value, *zip(operands, backs, strict=True))
 
     def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
         """What is read several times gets the sum of the adjoints, in the sweep."""
@@ -171,28 +172,37 @@ class Sheet(GridMath):
     def rearranged(self, a: Value, order: Sequence[int], extents: Sequence[int], shape: Sequence[int]) -> Value:
         """Back in the old order; what was cut off gets nothing."""
         x = _value(a)
+        value = super().rearranged(x, order, extents, shape)
 
         def back(g: np.ndarray) -> np.ndarray:
+            front = _front(g, value)
             if not extents:
-                return g.reshape(x.shape)
-            into = self.numbers.array(np.zeros(x.shape, dtype=int))
-            moved = g.reshape([extents[o] for o in order]).transpose(np.argsort(order))
-            into[tuple(slice(n) for n in extents)] = moved
+                return g.reshape(front + x.shape)
+            into = self.numbers.array(np.zeros(front + x.shape, dtype=int))
+            axes = [*range(len(front)), *(len(front) + o for o in order)]
+            moved = g.reshape([*front, *(extents[o] for o in order)]).transpose(np.argsort(axes))
+            into[(slice(None),) * len(front) + tuple(slice(n) for n in extents)] = moved
             return into
 
-        return self.record(super().rearranged(x, order, extents, shape), (a, back))
+        return self.record(value, (a, back))
 
     def reshaped(self, a: Value, shape: Sequence[int]) -> Value:
         """Back in the old shape."""
         x = _value(a)
-        return self.record(x.reshape(tuple(shape)), (a, lambda g: g.reshape(x.shape)))
+        value = x.reshape(tuple(shape))
+        return self.record(value, (a, lambda g: g.reshape(_front(g, value) + x.shape)))
 
     def gather(self, a: Value, at: tuple[np.ndarray, ...]) -> Value:
         """An entry gets the sum of the adjoints of all that read it."""
         x = _value(a)
-        return self.record(
-            super().gather(x, at), (a, lambda g: self.numbers.scatter_product([g], g.shape, at, x.shape))
-        )
+        value = super().gather(x, at)
+
+        def back(g: np.ndarray) -> np.ndarray:
+            front = _front(g, value)
+            places = [p.reshape(p.shape + (1,) * value.ndim) for p in np.ix_(*map(range, front))]
+            return self.numbers.scatter_product([g], g.shape, tuple(np.broadcast_arrays(*places, *at)), front + x.shape)
+
+        return self.record(value, (a, back))
 
     def scatter(
         self, factors: Sequence[Value], full: Sequence[int], at: tuple[np.ndarray, ...], shape: Sequence[int]
@@ -201,14 +211,19 @@ class Sheet(GridMath):
         plain = [_value(a) for a in factors]
         value = self.numbers.scatter_product(plain, full, at, shape)
         backs = (self.through([*plain[:n], *plain[n + 1 :]], a) for n, a in enumerate(plain))
-        return self.record(value, *((a, lambda g, b=b: b(g[at])) for a, b in zip(factors, backs, strict=True)))
+
+        def read(g: np.ndarray) -> np.ndarray:
+            return g[(slice(None),) * (g.ndim - value.ndim) + at]
+
+        return self.record(value, *((a, lambda g, b=b: b(read(g))) for a, b in zip(factors, backs, strict=True)))
 
     # The sweep
 
     def reverse(self, seeds: Iterable[tuple[Value, np.ndarray]], cut: Callable[[Leaf], bool] | None = None) -> Adjoints:
         """The derivatives of ``sum weight * array`` over ``seeds`` by every recorded array.
 
-        Nothing flows back beyond an array that ``cut`` holds for.
+        Weights with more axes than their array, at their front, are many weights, for each of which there is one
+        derivative. Nothing flows back beyond an array that ``cut`` holds for.
         """
         return Adjoints(self.numbers, seeds, cut)
 
@@ -226,9 +241,11 @@ class Adjoints:
         self.numbers = numbers
         self.known: dict[Leaf, np.ndarray | None] = {}
         self.seeds: dict[Leaf, list[np.ndarray]] = {}
+        self.front: tuple[int, ...] = ()
         for node, weight in seeds:
             if isinstance(node, Leaf):
                 self.seeds.setdefault(node, []).append(weight)
+                self.front = _front(weight, node.value)
         self.uses: dict[Leaf, list[tuple[Leaf, Back]]] = {}
         for node in descending(self.seeds):
             for parent, back in () if cut is not None and cut(node) else node.parents:
@@ -250,7 +267,7 @@ class Adjoints:
         total: np.ndarray | None = None
         flows = ((back, self.known[user]) for user, back in self.uses.get(node, ()))
         for change in (*self.seeds.get(node, ()), *(back(g) for back, g in flows if g is not None)):
-            part = _shrunk(self.numbers, change, node.value.shape)
+            part = _shrunk(self.numbers, change, self.front, node.value.shape)
             total = part if total is None else np.asarray(self.numbers.add(total, part))
         return total
 
@@ -259,13 +276,31 @@ def _same(g: np.ndarray) -> np.ndarray:
     return g
 
 
-def _shrunk(numbers: GridNumbers, g: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """An adjoint summed over the axes along which its array was broadcast."""
+def _one_by_one(back: Back, value: np.ndarray) -> Back:
+    """A way back that takes one adjoint, of many."""
+
+    def call(g: np.ndarray) -> np.ndarray:
+        front = _front(g, value)
+        found = np.stack([back(one) for one in g.reshape(-1, *value.shape)])
+        return found.reshape(front + found.shape[1:])
+
+    return call
+
+
+def _front(g: np.ndarray, value: np.ndarray) -> tuple[int, ...]:
+    """The extents of the axes that there are before those of a value in its adjoints, one for each of many seeds."""
+    return g.shape[: g.ndim - value.ndim]
+
+
+def _shrunk(numbers: GridNumbers, g: Any, front: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """An adjoint summed over the axes, behind those at its front, along which its array was broadcast."""
     g = np.asarray(g)
-    if g.shape == shape:
+    whole = front + shape
+    if g.shape == whole:
         return g
-    extra = g.ndim - len(shape)
+    first = len(front)
+    extra = g.ndim - len(whole)
     if extra > 0:
-        g = numbers.sum_over(g, range(extra)).reshape(g.shape[extra:])
-    axes = [x for x, (own, wanted) in enumerate(zip(g.shape, shape, strict=True)) if own != wanted]
-    return np.broadcast_to(numbers.sum_over(g, [x for x in axes if shape[x] == 1]), shape)
+        g = numbers.sum_over(g, range(first, first + extra)).reshape(front + g.shape[first + extra :])
+    axes = [x for x, (own, wanted) in enumerate(zip(g.shape, whole, strict=True)) if own != wanted]
+    return np.broadcast_to(numbers.sum_over(g, [x for x in axes if whole[x] == 1]), whole)

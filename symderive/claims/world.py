@@ -116,12 +116,6 @@ class World:
         """The gradient of the outputs with respect to a tensor, in its shape."""
         return self._gradient(tensor)
 
-    def of_entry(self, numerator: str, at: tuple[int, ...], denominator: str) -> np.ndarray:
-        """The derivatives of one entry of a tensor by each entry of another."""
-        seed = objects(np.zeros(self.values[numerator].shape, dtype=int))
-        seed[at] = 1
-        return self.record.sweep({numerator: seed})(denominator)
-
     def named(self, name: str, tensor: str) -> np.ndarray:
         """The gradient of a tensor by its name, ``d<name>`` or ``d<name>_total``: the upstream, or what accumulated."""
         if tensor in self.spec.outputs and name == f"d{tensor}":
@@ -159,9 +153,7 @@ class World:
 
     def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
         """The derivatives of each entry of a tensor of the forward by each entry of another."""
-        shape = self.values[numerator].shape
-        rows = [self.of_entry(numerator, at, denominator).flat for at in np.ndindex(*shape)]
-        return from_list([v for row in rows for v in row], shape + self.values[denominator].shape)
+        return self.record.derivatives(numerator, denominator)
 
     def jacobian(self, numerator: np.ndarray, denominator: str) -> np.ndarray:
         """The derivatives of each number of an array by each entry of a tensor; needs a world made with ``twice``."""

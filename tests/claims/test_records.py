@@ -11,6 +11,7 @@ from symderive import spec as specs
 from symderive.check import grid_watch, sample
 from symderive.check.exact import EXACT
 from symderive.check.oracle import Evaluator
+from symderive.claims import records
 from symderive.claims.compare import same
 from symderive.claims.points import Points
 from symderive.claims.records import ByArrays, ByEntries, Record, Setting
@@ -40,6 +41,22 @@ def test_values_and_gradients_are_the_same(name):
         assert all(map(same, way.value(tensor).flat, values.flat) for way in plain), tensor
         if tensor in made.real or tensor not in point.inputs:
             assert all(map(same, first(tensor).flat, second(tensor).flat)), tensor
+
+
+@pytest.mark.parametrize("name", [*NAMES, *MATRICES, "max_pool2d", "graph_attention_edges"])
+def test_derivatives_of_many_entries_at_once_are_those_of_each(name):
+    spec, _, made = setting(name)
+    output, tensor = spec.outputs[0], spec.wrt[0]
+    found, expected = (way.derivatives(output, tensor) for way in (ByArrays(made), ByEntries(made)))
+    assert found.shape == expected.shape
+    assert all(map(same, found.flat, expected.flat))
+
+
+def test_few_at_once_make_the_same(monkeypatch):
+    made = setting("softmax")[2]
+    whole = ByArrays(made).derivatives("y", "z")
+    monkeypatch.setattr(records, "MOST_AT_ONCE", 20)
+    assert all(map(same, ByArrays(made).derivatives("y", "z").flat, whole.flat))
 
 
 TIES = """
