@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 import numpy as np
 
+from symderive.check.kept import keeping
 from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import names_in
@@ -57,8 +58,13 @@ class Tried:
 
 def first_that_fits(desk: Desk, *families: Family) -> Finding | None:
     """The first change of some sorts that makes the claim right."""
-    edits = (e for family in families for e in family(desk, desk.node) if not desk.late)
-    return next((Finding(e.kind, e.words, e.node) for e in edits if desk.fits(e.node)), None)
+    with keeping(desk.benches[0].interpreter, desk.node):
+        for edit in itertools.chain.from_iterable(family(desk, desk.node) for family in families):
+            if desk.late:
+                return None
+            if desk.may_fit(desk.first_value(edit.node)) and desk.fits(edit.node):
+                return Finding(edit.kind, edit.words, edit.node)
+    return None
 
 
 def at(node: syntax.Node, kinds: type | tuple[type, ...]) -> Iterator[tuple[Place, syntax.Node]]:

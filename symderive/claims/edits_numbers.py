@@ -51,6 +51,8 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             raised = isinstance(above, syntax.Binary) and above.op == "**"
             if other >= 0 and other != value and not (raised and other in (0, 1)):
                 words = f"The number {desk.text(inner)} should be {desk.text(number(other))}."
+                if other == 1 and in_product(node, place):
+                    words = f"The factor {desk.text(inner)} is one too many."
                 yield Edit("factor", put(node, place, number(other)), words)
         for name in known:
             yield Edit("factor", put(node, place, syntax.Name(name)), f"{desk.text(inner)} should be {name}.")
