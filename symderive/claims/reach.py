@@ -45,6 +45,9 @@ TRIES = 3
 LARGE = ((17, 19, 23, 29, 31, 37), (11, 13, 17, 19, 23, 29), (8, 11, 7, 13, 9, 12), (6, 7, 5, 8, 9, 10), (5, 4, 6, 7))
 """Larger sizes, of which the first two that are cheap enough are taken."""
 
+CALMER = Fraction(1, 8)
+"""By how much numbers are scaled at larger sizes: an exponential of a sum of many squares leaves nothing."""
+
 SCALES = tuple(Fraction(10) ** (s * e) for e in (3, 6, 12, 25) for s in (1, -1))
 APART = (Fraction(10) ** 6, Fraction(1, 10**6))
 """By how much all inputs are scaled, and one of them alone."""
@@ -125,9 +128,17 @@ def _larger(points: Points) -> Iterator[Point]:
     fitting = [s for pool in pools if fits(points, s := dict(zip(names, pool, strict=True)))]
     chosen = [*fitting[:2], *fitting[2:][-1:]]  # the last, where there are many derivatives
     chosen += list(itertools.islice((s for s in _squares(names) if fits(points, s)), 1))
-    found = [points.point({**points.plan[0], **sizes}, TRIES) for sizes in chosen]
+    found = [_calmer(points, points.point({**points.plan[0], **sizes}, TRIES)) for sizes in chosen]
     yield from found
     yield from alike_ids(points.spec, found[-1]) if found else ()
+
+
+def _calmer(points: Points, point: Point) -> Point:
+    """A point with smaller numbers, of which sums of many are such that floats can tell what is computed of them."""
+    plain = [i.name for i in points.spec.inputs if _is_plain(i)]
+    smaller = {n: objects(point.inputs[n]) * CALMER for n in plain}
+    calmer = replace(point, inputs={**point.inputs, **smaller})
+    return calmer if points.smooth(calmer) else point
 
 
 def alike_ids(spec: model.Spec, point: Point) -> Iterator[Point]:
@@ -173,7 +184,7 @@ def _scaled(points: Points) -> Iterator[Point]:
 
 def _tied(points: Points, first: Point) -> Iterator[Point]:
     """Entries that are all equal, and inputs of one shape that are."""
-    plain = [i for i in points.spec.inputs if i.is_real and not i.assume and not i.range]
+    plain = [i for i in points.spec.inputs if _is_plain(i)]
     values = {i.name: objects(first.inputs[i.name]) for i in plain if np.size(first.inputs[i.name])}
     yield _with(first, {n: np.full(a.shape, a.flat[0], dtype=object) for n, a in values.items()})
     by_shape: dict[tuple[int, ...], np.ndarray] = {}
@@ -182,6 +193,11 @@ def _tied(points: Points, first: Point) -> Iterator[Point]:
 
 def _with(point: Point, inputs: Mapping[str, Any]) -> Point:
     return replace(point, inputs={**point.inputs, **inputs}, note=FAR)
+
+
+def _is_plain(tensor: model.Input) -> bool:
+    """Whether an input may be any numbers."""
+    return tensor.is_real and not tensor.assume and not tensor.range
 
 
 def _unbounded(tensor: model.Input) -> bool:

@@ -96,7 +96,7 @@ WRONG = [
     # on a border, where two meet, where there is no value
     ("square", "dx[i] = 2*x[i]*dy[i]*where(x[i] == 17.123, 2, 1)"),
     ("square", "dx[i] = 2*x[i]*dy[i]*where(x[i] % 1 == 1/3, 2, 1)"),
-    ("square", "dx[i] = 2*x[i]*dy[i] + where(dy[i] == 3*x[i], 1, 0)"),
+    ("square", "dx[i] = 2*x[i]*dy[i] + where(dy[i] == 3*x[i] + 1/3, 1, 0)"),
     ("square", "dx[i] = 2*x[i]*dy[i] + where(sin(x[i]) > 0.999999, 1, 0)"),
     ("square", "dx[i] = 2*x[i]*dy[i] + floor(tanh(abs(x[i])/1e9) + 1e-30)"),
     ("square", "dx[i] = 2*x[i]*clamp(dy[i], -1e60, 1e60)"),
@@ -264,7 +264,7 @@ DEFECTS = [
     (no_sizes_beyond, "square", "dx[i] = where(i == 50, 3, 2)*x[i]*dy[i]"),
     (no_borders, "square", "dx[i] = where(abs(x[i] - 1.2345) < 1e-3, 3, 2)*x[i]*dy[i]"),
     (no_moves, "square", "dx[i] = 2*x[i]*clamp(dy[i], -1e60, 1e60)"),
-    (nothing_on_borders, "square", "dx[i] = 2*x[i]*dy[i] + where(dy[i] == 3*x[i], 1, 0)"),
+    (nothing_on_borders, "square", "dx[i] = 2*x[i]*dy[i] + where(dy[i] == 3*x[i] + 1/3, 1, 0)"),
     (borders_one_by_one, "product", "dx[i] = w[i]*dy[i] + relu(x[i] - 30)*relu(w[i] - 30)*relu(dy[i] - 30)"),
     (no_ids_alike, "rows", "dE[v, d] = sum[n : t[n] == v](dy[n, d]) + where(all[n](t[n] == 0) and N > 3, 1, 0)"),
     (borders_in_one_place, "late", "dx[i] = D(y[i], x[i])*dy[i]*where(dy[i] < 70, 1, 2)"),

@@ -178,6 +178,7 @@ def more_ones_are_not_tried(patch):
 
 def any_zeros_and_ones(patch):
     patch.setattr(crossing.Seeker, "ends", lambda self, border, values: islice(crossing.two_sides(values), 1))
+    patch.setattr(crossing.Seeker, "_on", lambda *a: iter(()))  # which comes upon some at larger sizes
 
 
 def only_free_numbers_move(patch):
