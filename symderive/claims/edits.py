@@ -34,6 +34,7 @@ from symderive.claims.edits_functions import (
     wrapped_as_others,
 )
 from symderive.claims.edits_numbers import (
+    constants,
     numbers,
     powers,
     totals,
@@ -107,7 +108,7 @@ FAMILIES: tuple[Family, ...] = (
     wrapped_around, sums_dropped, sums_added, sums_joined, axes_added, columns, terms_dropped, multiplied_terms,
     operands, exchanged, slopes, complements, comparisons, branches, conditions, other_conditions, hot, gathered,
     shifted, signs, recomputed, functions, factors_dropped, factors_turned, wrapped, powers, roots, underived,
-    brackets, unfolded, upstreams, numbers, normalised, totals, factors_added, derivatives_added, terms_added,
-    entries_added, matrices_added, wrapped_as_others, arguments, accesses,
+    brackets, unfolded, upstreams, numbers, constants, normalised, totals, factors_added, derivatives_added,
+    terms_added, entries_added, matrices_added, wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -56,6 +56,11 @@ def numbers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 yield Edit("factor", put(node, place, number(other)), words)
         for name in known:
             yield Edit("factor", put(node, place, syntax.Name(name)), f"{desk.text(inner)} should be {name}.")
+
+
+def constants(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """Another constant or size in the place of one, what it leaves of 1, or one more or less."""
+    known = [*desk.benches[0].world.constants, *desk.sizes]
     for place, inner in at(node, (syntax.Name, syntax.Unary)):
         if isinstance(inner, syntax.Unary) and tensor_of(inner.operand) in desk.spec.constants:
             left = syntax.Binary("-", number(1), inner.operand)

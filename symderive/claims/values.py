@@ -13,7 +13,7 @@ from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import counts, first_that_fits
 from symderive.claims.edits_axes import means
 from symderive.claims.edits_functions import roots
-from symderive.claims.edits_numbers import numbers
+from symderive.claims.edits_numbers import constants, numbers
 from symderive.claims.edits_terms import complements, factors_dropped, factors_turned, signs
 from symderive.claims.factors import factor_words, scaled, takes
 from symderive.claims.lines import ClaimError, names_in
@@ -86,7 +86,7 @@ def _other_number(desk: Desk) -> Finding | None:
     values = _ratios(desk)
     if len(values) < len(desk.benches):
         return None
-    if (found := sign_or_number(desk)) is not None:
+    if (found := first_that_fits(desk, signs, numbers, constants)) is not None:
         return found
     for part in dict.fromkeys(_numbers_made(desk)):
         sizes = [float(b.plain_array(part)) for b in desk.ratio_benches[: len(values)]]
