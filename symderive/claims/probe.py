@@ -198,6 +198,18 @@ class Probe:
         """A border that depends on indices and sizes only: no numbers are drawn for it."""
         return self.values(border, Hollow(sizes, {}, {}))
 
+    def is_fixed(self, border: Border, sizes: Sizes, others: Sizes) -> bool:
+        """Whether a border of indices and sizes is about indices alone, of the same extents at two choices of sizes."""
+        named, _ = self._named(border)
+        if not border.indexed or named & sizes.keys():
+            return False
+        try:
+            benches = (self._bench(Hollow(s, {}, {}), border, FLOAT) for s in (sizes, others))
+            first, second = (self._ranges_of(border, bench) for bench in benches)
+        except (ClaimError, *FAULTS):
+            return False
+        return all(first[i] == second[i] for i in first if i in named)
+
     # Smoothness
 
     def smooth(self, point: Point) -> bool:

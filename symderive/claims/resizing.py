@@ -48,7 +48,11 @@ def resized(trial: Trial) -> tuple[list[Point], str]:
     usual = [p.sizes for p in points.main] + [p.sizes for p in trial.court.remembered.get(("sizes",), ())]
     found: dict[tuple[tuple[str, int | tuple[int, ...]], ...], Point] = {}
     missed = ""
+    first = points.plan[0]
+    large = {**first, **{name: LARGEST - n for n, name in enumerate(points.chooser.names)}}
     for border in (b for b in borders(trial) if names_in(b.node) and probe.is_sized(b)):  # not a mere number
+        if probe.is_fixed(border, first, large):
+            continue
         seen = [v for s in usual if (v := probe.at_sizes(border, s)) is not None]
         for step, sign in _missing(border, seen):
             sizes, reachable = _where(probe, border, step, sign)
@@ -72,7 +76,8 @@ def _missing(border: Border, seen: Sequence[np.ndarray]) -> Iterator[tuple[Fract
         return
     values = np.concatenate([v.ravel() for v in seen])
     if border.step is None:
-        yield from ((Fraction(0), s) for s in border.signs if not (np.sign(values) == s).any())
+        signs = (s for s in border.signs if s >= 0 or not isinstance(border.node, syntax.Name))  # no index is below 0
+        yield from ((Fraction(0), s) for s in signs if not (np.sign(values) == s).any())
         return
     low, high = (math.floor(n + float(border.step)) for n in (values.min(), values.max()))
     if low == high:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symderive import spec as specs
+from symderive.claims import judge_text, resizing
 from symderive.claims.borders import borders, together
 from symderive.claims.climbing import Climber
 from symderive.claims.court import Court
@@ -88,3 +89,18 @@ def test_only_sides_that_there_may_be_are_looked_for(claim, climbs, monkeypatch)
     monkeypatch.setattr(Climber, "reach", lambda *given: sought.append(given[1]) or real(*given))
     trial_of(claim).tried()
     assert bool(sought) is climbs
+
+
+PAIRS = specs.loads("name: op\nsizes: {N: 3}\ninputs: {x: [N, 2]}\nforward: 'y[n, k] = x[n, k]**2'\n")
+
+
+@pytest.mark.parametrize(
+    ("condition", "scans"),
+    [("k > 1", False), ("k >= 0", False), ("k > 0", False), ("n > 40", True), ("k*N > 90", True), ("n >= 0", False)],
+)
+def test_sizes_are_looked_for_where_they_matter(condition, scans, monkeypatch):
+    """An index of an axis of 2 is below 2 at all sizes, and none is below 0."""
+    real, sought = resizing._where, []
+    monkeypatch.setattr(resizing, "_where", lambda *given: sought.append(given) or real(*given))
+    assert judge_text(PAIRS, f"dx[n, k] = 2*x[n, k]*where({condition}, dy[n, k], dy[n, k])")[0].verdict == "right"
+    assert bool(sought) is scans
