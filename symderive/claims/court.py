@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from symderive.check.exact import EXACT
 from symderive.check.numbers import Domain
 from symderive.claims.bench import Bench
@@ -180,7 +182,8 @@ class Court:
                 return replace(result, verdict="invalid", diagnosis=unknown)
             if repeated := self.circular(line, node):
                 return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", sentence(repeated)))
-            verdict, diagnosis, detail = Trial(self, line, node).verdict()
+            with np.errstate(all="ignore"):  # what overflows in floats, exact numbers decide
+                verdict, diagnosis, detail = Trial(self, line, node).verdict()
         except NotJudged as reason:
             return replace(result, detail=sentence(str(reason)))
         except FAULTS as error:

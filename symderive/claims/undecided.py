@@ -37,6 +37,5 @@ def _lies_on(probe: Probe, border: Border, point: Point, distances: list[float])
     values = probe.values(border, point)
     if values is None or not values.size:
         return False
-    with np.errstate(all="ignore"):  # far from everything is not close
-        gaps = np.abs(np.abs(values.ravel()[:, None]) - np.array(distances))
+    gaps = np.abs(np.abs(values.ravel()[:, None]) - np.array(distances))
     return bool((gaps <= NEAR * np.array(distances)).any())

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from symderive import derive
 from symderive import spec as specs
 from symderive.claims import judge, judge_text
+
+CATALOGUE = Path(__file__).parents[2] / "derivations"
 
 SPECS = {
     "stopped": """
@@ -369,6 +372,14 @@ def test_torch_is_not_imported_and_a_claim_is_quick():
     start = time.thread_time()
     judge_text(spec, "dz = y * dy")
     assert time.thread_time() - start < 1.5
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_floats_cannot_compute_is_no_warning():
+    """At D = 2 it divides by 0, and what is summed is infinite, of either sign."""
+    spec = specs.load(CATALOGUE / "std.yaml")
+    (result,) = judge_text(spec, "dx = (x - mu[..., None])*(dy/(D - 2))[..., None]/y[..., None]")
+    assert (result.verdict, result.diagnosis.kind) == ("wrong", "factor")
 
 
 def test_what_is_too_large_is_not_judged():
