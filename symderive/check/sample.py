@@ -337,14 +337,14 @@ def _search(  # noqa: PLR0917
         redrawn = draw_inputs(spec, sizes, Draw(draw.rng, draw.exact, scale))
         tensor = spec.inputs[int(draw.rng.integers(len(spec.inputs)))]
         values = redrawn[tensor.name]
-        if step % 2 and _is_free(tensor) and 0 < kink.distance < 1:
+        if step % 2 and is_free(tensor) and 0 < kink.distance < 1:
             size = Fraction(2) ** math.frexp(kink.distance)[1]
             change = Draw(draw.rng, draw.exact).entries(values.shape) * (size if draw.exact else float(size))
             values = np.asarray(point[tensor.name] + change, dtype=values.dtype)  # a number where there are no axes
         visit(point | {tensor.name: values})
 
 
-def _is_free(tensor: model.Input) -> bool:
+def is_free(tensor: model.Input) -> bool:
     """Whether its entries may be any numbers."""
     return tensor.is_real and not tensor.assume and tensor.range is None
 

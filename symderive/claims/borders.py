@@ -15,6 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from symderive.claims.lines import Line, names_in
+from symderive.claims.trees import bound_in
 from symderive.spec import syntax
 
 if TYPE_CHECKING:
@@ -51,21 +52,12 @@ class Border:
 def borders(trial: Trial) -> list[Border]:
     """The borders of a claim and of the helpers that it uses, those of the claim first, without repetitions."""
     found: dict[tuple[syntax.Node, Fraction | None, tuple[str, int] | None], Border] = {}
-    for root, line in _sides(trial):
+    for root, line in trial.sides():
         for border in _inside(root, root, line):
             key = border.node, border.step, border.axis
             if key not in found or len(found[key].signs) < len(border.signs):
                 found[key] = border
     return list(found.values())
-
-
-def _sides(trial: Trial) -> Iterator[tuple[syntax.Node, Line]]:
-    yield trial.node, trial.line
-    waiting = names_in(trial.node)
-    for helper in reversed(trial.court.helpers):
-        if helper.name in waiting:
-            yield helper.statement.sides[0], helper
-            waiting |= names_in(helper.statement.sides[0])
 
 
 def _inside(node: syntax.Node, root: syntax.Node, line: Line) -> Iterator[Border]:
@@ -92,8 +84,7 @@ def together(borders: Sequence[Border]) -> Iterator[Border]:
 
 def _meddles(a: syntax.Node, b: syntax.Node) -> bool:
     """Whether an expression binds an index of another, or is one of those of which the other says that all hold."""
-    bound, own = ({i for n in e.walk() if isinstance(n, syntax.Binder) for i in n.indices} for e in (a, b))
-    return bool(bound & (names_in(b) - own)) or a in _joined(b)
+    return bool(bound_in(a) & (names_in(b) - bound_in(b))) or a in _joined(b)
 
 
 def _joined(node: syntax.Node) -> list[syntax.Node]:

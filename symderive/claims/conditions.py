@@ -151,14 +151,14 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         return False
     if _is_degenerate(trial, points):
         return False
-    needed = rare = rarely_wrong(trial)
-    if rare and not (needed := is_needed(trial, condition.assumed, points)):
+    rare = rarely_wrong(trial)
+    if rare and not is_needed(trial, condition.assumed, points):
         return False  # what is needed is seen where the claim failed
     other = assuming(trial, condition.assumed)
     if not is_right(other):
         return False
     beside = [*points, *other.beside[:MOST_BESIDE]]
-    return needed or is_needed(trial, condition.assumed, points) or is_needed(trial, condition.assumed, beside)
+    return rare or is_needed(trial, condition.assumed, points) or is_needed(trial, condition.assumed, beside)
 
 
 def _as_mask(values: np.ndarray, telling: bool) -> set[bool]:

@@ -119,6 +119,11 @@ class Desk:
         return self.outcome.error is not None and self.outcome.error.reason == "shape"
 
     @cached_property
+    def free(self) -> tuple[str, ...]:
+        """The indices on the left side of the claim."""
+        return free_names(self.line.indices or ())
+
+    @cached_property
     def by_index(self) -> bool:
         """Whether the claim is in index form, as a scalar with a sum over indices is without any on its left side."""
         if self.line.indices is not None or self.truths[0].ndim:

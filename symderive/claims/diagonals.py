@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from symderive.check.objects import from_list, objects
-from symderive.claims.bench import Bench, free_names
+from symderive.claims.bench import Bench
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import deltas
@@ -63,7 +63,7 @@ def off_diagonal(desk: Desk) -> Finding | None:
         return None
     if desk.condition is not None and not desk.condition.weak:
         return None  # the condition says more
-    free = free_names(desk.line.indices)
+    free = desk.free
     for a, b in itertools.combinations(range(len(free)), 2):
         if all(_on_diagonal(c, t, a, b) for c, t in zip(desk.claimed, desk.truths, strict=True)):
             sentence = f"It holds only where {free[a]} = {free[b]}: the entries off that diagonal are others."

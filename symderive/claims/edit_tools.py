@@ -11,7 +11,6 @@ from typing import TypeGuard
 import numpy as np
 
 from symderive.check.kept import keeping
-from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import names_in
 from symderive.claims.trees import (
@@ -134,7 +133,7 @@ def index_names(desk: Desk, node: syntax.Node) -> list[str]:
 def spare_letter(desk: Desk, node: syntax.Node) -> str:
     """A letter for an index that nothing there is called."""
     bench = desk.benches[0]
-    taken = {n.id for n in node.walk() if isinstance(n, syntax.Name)} | set(free_names(desk.line.indices or ()))
+    taken = {n.id for n in node.walk() if isinstance(n, syntax.Name)} | set(desk.free)
     taken |= {*bench.tensors, *bench.world.sizes, *bench.world.constants} | bound_in(node)
     return next((c for c in "klmnpqrsuvijabcdefgho" if c not in taken), "k_")
 
@@ -322,7 +321,7 @@ def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.No
             if np.ndim(tensors[name]) == 1:
                 yield syntax.Subscript(syntax.Name(name), (syntax.Slice(None, None, None), syntax.Keyword(None)))
         return
-    scope = [*free_names(desk.line.indices or ()), *binders_above(root, place)]
+    scope = [*desk.free, *binders_above(root, place)]
     if syntax.BATCH in scope:
         scope.remove(syntax.BATCH)
     for name in usable:
@@ -362,7 +361,7 @@ def deltas(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.Node]
     """The deltas of two indices at hand, and of an index and a class id."""
     if not desk.by_index:
         return
-    scope = [i for i in (*free_names(desk.line.indices or ()), *binders_above(root, place)) if i != syntax.BATCH]
+    scope = [i for i in (*desk.free, *binders_above(root, place)) if i != syntax.BATCH]
     for a, b in itertools.combinations(scope, 2):
         yield syntax.Call("delta", (syntax.Name(a), syntax.Name(b)))
     for label in class_ids(desk, scope):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     REDUCING,
@@ -69,7 +69,7 @@ def _transposed(desk: Desk, inner: syntax.Node, place: Place, root: syntax.Node)
                 changed: dict[str, Any] = {side: flipped}
                 yield replace(inner, **changed)
     elif isinstance(inner, syntax.Binary) and desk.line.indices is not None and not is_position(root, place):
-        yield from _exchanged(inner, free_names(desk.line.indices))
+        yield from _exchanged(inner, desk.free)
     elif isinstance(inner, syntax.Call) and inner.function == "outer":
         yield replace(inner, arguments=inner.arguments[::-1])
     elif isinstance(inner, syntax.Subscript) and len(inner.items) == 2:
@@ -241,7 +241,7 @@ def sums_dropped(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 def _unread(desk: Desk, node: syntax.Node) -> list[str]:
     """The indices of the left side that an expression does not read."""
     inside = {n.id for n in node.walk() if isinstance(n, syntax.Name)}
-    return [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH and i not in inside]
+    return [i for i in desk.free if i != syntax.BATCH and i not in inside]
 
 
 def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -250,7 +250,7 @@ def sums_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         yield from _array_sums(desk, node)
     if desk.line.indices is None and desk.truths[0].ndim:
         return
-    free = free_names(desk.line.indices or ())  # of a scalar, index form has none
+    free = desk.free  # of a scalar, index form has none
     loose = _unbound(node, [i for i in index_names(desk, node) if i not in free])
     for count in range(1, min(len(loose), 3) + 1):
         for chosen in itertools.combinations(loose, count):
@@ -288,7 +288,7 @@ def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Nod
     if not (isinstance(inner, syntax.Binary) and inner.op in ("*", "/")) or is_position(node, place):
         return
     names = {n.id for n in inner.walk() if isinstance(n, syntax.Name)}
-    for index in free_names(desk.line.indices or ()):
+    for index in desk.free:
         if index in names:
             spare = spare_letter(desk, node)
             for at_place, n in _repeated(inner, index):

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Edit, class_ids, heads
 from symderive.claims.lines import names_in
@@ -19,7 +18,7 @@ def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A condition that is missing: under a sum, or of a product or a term."""
     known = list(dict.fromkeys(_of_forward(desk.spec)))
     array = not desk.by_index
-    free = free_names(desk.line.indices or ())
+    free = desk.free
     for place, inner in [*_sums(node), *heads(node)]:
         if isinstance(inner, syntax.Number):
             continue
@@ -35,7 +34,7 @@ def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 def other_conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another condition than that of the forward."""
     known = list(dict.fromkeys(_of_forward(desk.spec)))
-    free = free_names(desk.line.indices or ())
+    free = desk.free
     for place, inner in places(node):
         above = get(node, place[:-1]) if place else None
         if not isinstance(inner, syntax.Compare | syntax.Logical) or isinstance(above, syntax.Logical):
@@ -65,7 +64,7 @@ def missing_class(desk: Desk) -> Finding | None:
     """A sum over all entries where only those of the class that the left side names should be taken."""
     if desk.line.role != "gradient" or desk.line.indices is None:
         return None
-    free = [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH]
+    free = [i for i in desk.free if i != syntax.BATCH]
     for place, inner in _sums(desk.node):
         for label in class_ids(desk, [*free, *binders_above(desk.node, place), *_bound(inner, True)]):
             if tensor_of(label) in names_in(desk.node) or not names_in(label) & set(_bound(inner, True)):
@@ -80,7 +79,7 @@ def missing_class(desk: Desk) -> Finding | None:
 
 def bounds(desk: Desk) -> Finding | None:
     """A sum over indices of which it should leave some out, or that leaves out some that it should take."""
-    free = [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH]
+    free = [i for i in desk.free if i != syntax.BATCH]
     for place, inner in places(desk.node):
         if not isinstance(inner, syntax.Binder) or inner.op not in ("sum", "mean"):
             continue

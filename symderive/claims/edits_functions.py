@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
@@ -121,7 +121,7 @@ def recomputed(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for equation in desk.spec.equations:
         if function := _function(equation.right):
             named.setdefault(function, []).append(equation)
-    free = free_names(desk.line.indices or ())
+    free = desk.free
     for place, inner in places(node):
         for equation in named.get(_function(inner), ()):
             for new in _named(desk, equation, [*free, *binders_above(node, place)]):
@@ -189,7 +189,7 @@ def arguments(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     if not desk.by_index:
         return
     forward = list(_calls(desk))
-    free = free_names(desk.line.indices or ())
+    free = desk.free
     for place, inner in at(node, syntax.Call):
         assert isinstance(inner, syntax.Call)
         if inner.function not in FUNCTIONS:
@@ -258,7 +258,7 @@ def _normaliser(desk: Desk, name: str, call: syntax.Call) -> Iterator[syntax.Nod
     if not desk.by_index:
         yield syntax.Call(name, (call.arguments[0], *(call.arguments[1:] or (number(-1),))))
         return
-    yield from (syntax.Binder(name, (i,), None, call.arguments[0]) for i in free_names(desk.line.indices or ()))
+    yield from (syntax.Binder(name, (i,), None, call.arguments[0]) for i in desk.free)
 
 
 def slopes(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -22,7 +22,7 @@ from symderive.claims.edit_tools import (
 )
 from symderive.claims.lines import names_in
 from symderive.claims.parts import as_array, in_scope
-from symderive.claims.trees import Place, bound_in, get, lowered, number, places, put, tensor_of
+from symderive.claims.trees import bound_in, get, lowered, number, places, put, tensor_of
 from symderive.spec import syntax
 
 
@@ -105,7 +105,9 @@ def totals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if new is None:
             continue
         for place, inner in places(node):
-            if isinstance(inner, syntax.Name | syntax.Number) and counts(desk.spec, inner) and _divides(node, place):
+            if not isinstance(inner, syntax.Name | syntax.Number) or is_position(node, place):
+                continue
+            if counts(desk.spec, inner) and in_product(node, place):
                 words = f"{desk.text(inner)} should be {desk.text(new)}."
                 yield Edit("wrong_operand", put(node, place, new), words)
 
@@ -115,9 +117,3 @@ def _is_total(desk: Desk, node: syntax.Node) -> bool:
     if not isinstance(node, syntax.Binary | syntax.Binder) or not names_in(node) & set(desk.spec.shapes):
         return False
     return set(index_names(desk, node)) <= bound_in(node) and any(isinstance(n, syntax.Binder) for n in node.walk())
-
-
-def _divides(root: syntax.Node, place: Place) -> bool:
-    """Whether a place is in a product or a quotient."""
-    above = get(root, place[:-1]) if place else None
-    return isinstance(above, syntax.Binary) and above.op in ("*", "/") and not is_position(root, place)

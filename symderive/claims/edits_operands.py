@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import (
     Edit,
@@ -121,7 +121,7 @@ def hot(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 if place and isinstance(get(node, above), syntax.Subscript):
                     yield Edit("wrong_operand", put(node, above, new), words)
             elif isinstance(inner, syntax.Access):
-                for index in free_names(desk.line.indices or ()):
+                for index in desk.free:
                     new = syntax.Call("delta", (syntax.Name(index), inner))
                     yield Edit(
                         "wrong_operand", put(node, place, new), f"{desk.text(inner)} should be {desk.text(new)}."
@@ -136,7 +136,7 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another index at one position of an access."""
     if not desk.by_index:
         return
-    free = [*free_names(desk.line.indices or ())]
+    free = list(desk.free)
     for place, inner in places(node):
         if not place or not isinstance(inner, syntax.Name) or not takes_index(node, place):
             continue
@@ -159,7 +159,7 @@ def _exchanged_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         if not isinstance(inner, syntax.Binder) or inner.op not in ("sum", "mean"):
             continue
         names = {n.id for n in inner.body.walk() if isinstance(n, syntax.Name)}
-        own = [i for i in free_names(desk.line.indices or ()) if i in names]
+        own = [i for i in desk.free if i in names]
         for a, b in itertools.product(own, inner.indices):
             new = replace(inner, body=rename(inner.body, {a: b, b: a}))
             words = f"{a} and {b} are exchanged in {desk.text(inner.body)}."
@@ -179,7 +179,7 @@ def rebound(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in places(node):
         if not isinstance(inner, syntax.Binder) or inner.op in NORMALISERS:
             continue
-        scope = {*free_names(desk.line.indices or ()), *binders_above(node, place)}
+        scope = {*desk.free, *binders_above(node, place)}
         for index in scope & set(inner.indices):
             new = rename(inner, {index: spare_letter(desk, node)})
             words = f"{inner.op}[{index}] binds an index that is in use already: give it another letter."
@@ -190,7 +190,7 @@ def shifted(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A reduction or a normaliser that runs over the wrong axis of a tensor."""
     if not desk.by_index:
         return
-    free = [i for i in free_names(desk.line.indices or ()) if i != syntax.BATCH]
+    free = [i for i in desk.free if i != syntax.BATCH]
     for place, inner in places(node):
         if isinstance(inner, syntax.Binder) and inner.op in NORMALISERS:
             for other in free:
@@ -227,7 +227,7 @@ def accesses(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another tensor in the place of one, with indices of its own: ``A[i, j]`` for ``B[p, q]``."""
     if not desk.by_index:
         return
-    free = free_names(desk.line.indices or ())
+    free = desk.free
     for place, inner in places(node):
         if not isinstance(inner, syntax.Access) or inner.tensor not in desk.benches[0].tensors:
             continue

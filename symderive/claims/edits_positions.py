@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, counts, is_position
 from symderive.claims.lines import names_in
@@ -122,7 +122,7 @@ def _modulo(node: syntax.Node, extent: str) -> syntax.Node:
 
 def moved_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A factor of a sum that should be inside of it, at what is summed: ``/ c[i]`` for ``/ c[k]``."""
-    free = free_names(desk.line.indices or ())
+    free = desk.free
     for place, inner in places(node):
         if not isinstance(inner, syntax.Binary) or inner.op not in ("*", "/") or not _is_sum(inner.left):
             continue

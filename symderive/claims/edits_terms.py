@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     Edit,
@@ -185,7 +184,7 @@ def derivatives_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 def _of_forward(desk: Desk, node: syntax.Node, place: Place) -> Iterator[syntax.Node]:
     """The functions of sums that the forward takes, and what it takes them of: ``relu(1 - m - c)``."""
     calls = (n for e in desk.spec.equations for n in e.right.walk() if isinstance(n, syntax.Call))
-    scope = [*free_names(desk.line.indices or ()), *binders_above(node, place)]
+    scope = [*desk.free, *binders_above(node, place)]
     for call in dict.fromkeys(c for c in calls if c.function in FUNCTIONS and is_sum(c.arguments[0])):
         for part in (call, call.arguments[0]):
             if desk.by_index:
@@ -252,7 +251,7 @@ def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     known = [number(1), *(syntax.Name(n) for n in (*desk.benches[0].world.constants, *desk.sizes))]
     for place, _ in heads(node):
         yield from _beside(desk, node, place, [*deltas(desk, node, place), *available(desk, node, place), *known])
-    free = free_names(desk.line.indices or ())
+    free = desk.free
     for place, inner in _operands(node, "*/"):
         if not is_sum(inner) and linear(node, place):
             scope = [*free, *binders_above(node, place)]

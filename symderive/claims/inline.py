@@ -20,7 +20,7 @@ def inlined(desk: Desk) -> Finding | None:
     if not names_in(desk.node) & set(helpers):
         return None
     bench = desk.benches[0]
-    taken = {*bench.tensors, *bench.world.sizes, *bench.world.constants, *free_names(desk.line.indices or ())}
+    taken = {*bench.tensors, *bench.world.sizes, *bench.world.constants, *desk.free}
     node = written_out(desk.node, helpers, taken)
     if node == desk.node or sum(1 for _ in node.walk()) > 300 or not _same(desk, node):
         return None

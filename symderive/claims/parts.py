@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from symderive.claims.bench import free_names, label, map_nodes
+from symderive.claims.bench import label, map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import index_names
 from symderive.claims.trees import bound_in, rename, substitute
@@ -14,7 +14,7 @@ from symderive.spec import syntax
 
 def in_scope(desk: Desk, part: syntax.Node, scope: Sequence[str], root: syntax.Node) -> Iterator[syntax.Node]:
     """A part of the forward with its free indices among those at hand, and its bound ones out of their way."""
-    taken = {*free_names(desk.line.indices or ()), *bound_in(root), *scope}
+    taken = {*desk.free, *bound_in(root), *scope}
     spare = (c for c in "klmnpqrsuvwabcdefgh" if c not in taken and c not in desk.benches[0].tensors)
     part = rename(part, {i: next(spare, i) for i in sorted(bound_in(part)) if i in taken})
     loose = [i for i in index_names(desk, part) if i not in bound_in(part) and i != syntax.BATCH]

@@ -21,7 +21,7 @@ from symderive.claims.compare import finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.outcome import with_digits
 from symderive.claims.points import Point
-from symderive.claims.trees import tensor_of
+from symderive.claims.trees import bound_in, tensor_of
 from symderive.claims.world import Sizes, World, gradient_names
 from symderive.spec import model, syntax
 
@@ -156,9 +156,8 @@ class Probe:
     def _named(self, border: Border) -> tuple[set[str], set[str]]:
         """All names in a border, and the indices that it binds itself."""
         if border not in self._names:
-            bound = {i for n in border.node.walk() if isinstance(n, syntax.Binder) for i in n.indices}
             batch = {syntax.BATCH for n in border.node.walk() if isinstance(n, syntax.Batch)}
-            self._names[border] = names_in(border.node) | batch, bound
+            self._names[border] = names_in(border.node) | batch, bound_in(border.node)
         return self._names[border]
 
     def _key(self, border: Border, sizes: Sizes) -> tuple[object, ...]:

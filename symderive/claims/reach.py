@@ -17,6 +17,7 @@ import numpy as np
 
 from symderive.check.objects import objects
 from symderive.check.oracle import extent_of, shape_of
+from symderive.check.sample import is_free
 from symderive.claims.points import FAR, SIDE, Point, Points
 from symderive.claims.trees import tensor_of
 from symderive.claims.world import Sizes, is_jacobian
@@ -135,7 +136,7 @@ def _larger(points: Points) -> Iterator[Point]:
 
 def _calmer(points: Points, point: Point) -> Point:
     """A point with smaller numbers, of which sums of many are such that floats can tell what is computed of them."""
-    plain = [i.name for i in points.spec.inputs if _is_plain(i)]
+    plain = [i.name for i in points.spec.inputs if is_free(i)]
     smaller = {n: objects(point.inputs[n]) * CALMER for n in plain}
     calmer = replace(point, inputs={**point.inputs, **smaller})
     return calmer if points.smooth(calmer) else point
@@ -184,7 +185,7 @@ def _scaled(points: Points) -> Iterator[Point]:
 
 def _tied(points: Points, first: Point) -> Iterator[Point]:
     """Entries that are all equal, and inputs of one shape that are."""
-    plain = [i for i in points.spec.inputs if _is_plain(i)]
+    plain = [i for i in points.spec.inputs if is_free(i)]
     values = {i.name: objects(first.inputs[i.name]) for i in plain if np.size(first.inputs[i.name])}
     yield _with(first, {n: np.full(a.shape, a.flat[0], dtype=object) for n, a in values.items()})
     by_shape: dict[tuple[int, ...], np.ndarray] = {}
@@ -193,11 +194,6 @@ def _tied(points: Points, first: Point) -> Iterator[Point]:
 
 def _with(point: Point, inputs: Mapping[str, Any]) -> Point:
     return replace(point, inputs={**point.inputs, **inputs}, note=FAR)
-
-
-def _is_plain(tensor: model.Input) -> bool:
-    """Whether an input may be any numbers."""
-    return tensor.is_real and not tensor.assume and not tensor.range
 
 
 def _unbounded(tensor: model.Input) -> bool:

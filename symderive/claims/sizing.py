@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import Expr, Integer, Mod, Symbol, floor
@@ -29,54 +30,56 @@ MOST_TRIED = 40
 """Sizes at which the forward is computed, to find such at which it has a value."""
 
 
-def compiled(extent: Expr) -> Callable[[Mapping[str, int]], int]:
-    """A size expression as a function of the sizes, much faster than SymPy's substitution."""
-    if isinstance(extent, Integer):
-        value = int(extent)
-        return lambda sizes: value
-    if isinstance(extent, Symbol):
-        name = extent.name
-        return lambda sizes: sizes[name]
-    parts = [compiled(a) for a in extent.args]
-    if extent.is_Add:
-        return lambda sizes: sum(p(sizes) for p in parts)
-    if extent.is_Mul:
-        return lambda sizes: math.prod(p(sizes) for p in parts)
-    if extent.is_Rational:
-        ratio = Fraction(int(extent.p), int(extent.q))  # type: ignore[attr-defined]
-        return lambda sizes: ratio  # type: ignore[return-value]
-    if extent.is_Pow:
-        return lambda sizes: Fraction(parts[0](sizes)) ** parts[1](sizes)  # type: ignore[return-value]
-    if isinstance(extent, floor):
-        return lambda sizes: math.floor(parts[0](sizes))
-    if isinstance(extent, Mod):
-        return lambda sizes: parts[0](sizes) % parts[1](sizes)
-    return lambda sizes: int(extent.xreplace({s: Integer(sizes[s.name]) for s in extent.free_symbols}))
-
-
-def compiled_over(extent: Expr) -> Callable[[Mapping[str, np.ndarray]], Any]:
-    """A size expression as a function of many sizes at once, in floats: to sort out what :func:`compiled` decides."""
-    if isinstance(extent, Symbol):
-        name = extent.name
-        return lambda sizes: sizes[name]
-    if extent.is_Rational:
-        value = float(extent)
-        return lambda sizes: value
-    parts = [compiled_over(a) for a in extent.args]
-    if extent.is_Add:
-        return lambda sizes: sum(p(sizes) for p in parts)
-    if extent.is_Mul:
-        return lambda sizes: math.prod(p(sizes) for p in parts)
-    if extent.is_Pow:
-        return lambda sizes: parts[0](sizes) ** parts[1](sizes)
-    if isinstance(extent, floor):
-        return lambda sizes: np.floor(parts[0](sizes) + _HAIR)
-    if isinstance(extent, Mod):
-        return lambda sizes: np.mod(parts[0](sizes) + _HAIR, parts[1](sizes))
-    return lambda sizes: math.inf
-
-
 _HAIR = 1e-9
+
+
+class Arithmetic(NamedTuple):
+    """What sizes are computed with; ``rest`` is for what has none of these operations."""
+
+    number: Callable[[Expr], Any]
+    power: Callable[[Any, Any], Any]
+    floor: Callable[[Any], Any]
+    modulo: Callable[[Any, Any], Any]
+    rest: Callable[[Expr, Mapping[str, Any]], Any]
+
+
+EXACTLY = Arithmetic(
+    lambda e: int(e) if e.is_Integer else Fraction(int(e.p), int(e.q)),  # type: ignore[attr-defined]
+    lambda a, n: Fraction(a) ** n,
+    math.floor,
+    operator.mod,
+    lambda e, sizes: int(e.xreplace({s: Integer(sizes[s.name]) for s in e.free_symbols})),  # type: ignore[attr-defined]
+)
+IN_FLOATS = Arithmetic(
+    float,
+    operator.pow,
+    lambda a: np.floor(a + _HAIR),
+    lambda a, b: np.mod(a + _HAIR, b),
+    lambda e, sizes: math.inf,
+)
+"""Of many sizes at once, to sort out what is decided exactly."""
+
+
+def compiled(extent: Expr, by: Arithmetic = EXACTLY) -> Callable[[Mapping[str, Any]], Any]:
+    """A size expression as a function of the sizes, much faster than SymPy's substitution."""
+    if isinstance(extent, Symbol):
+        name = extent.name
+        return lambda sizes: sizes[name]
+    if extent.is_Rational:
+        value = by.number(extent)
+        return lambda sizes: value
+    parts = [compiled(a, by) for a in extent.args]
+    if extent.is_Add:
+        return lambda sizes: sum(p(sizes) for p in parts)
+    if extent.is_Mul:
+        return lambda sizes: math.prod(p(sizes) for p in parts)
+    if extent.is_Pow:
+        return lambda sizes: by.power(parts[0](sizes), parts[1](sizes))
+    if isinstance(extent, floor):
+        return lambda sizes: by.floor(parts[0](sizes))
+    if isinstance(extent, Mod):
+        return lambda sizes: by.modulo(parts[0](sizes), parts[1](sizes))
+    return lambda sizes: by.rest(extent, sizes)
 
 
 class SizeChooser:
@@ -177,7 +180,7 @@ class SizeChooser:
         columns = np.array(choices, dtype=float).reshape(len(choices), -1)
         many = {n: columns[:, position] for position, n in enumerate(self.names)}
         with np.errstate(all="ignore"):
-            values = {e: np.broadcast_to(compiled_over(e)(many), len(choices)) for e in self.extents}
+            values = {e: np.broadcast_to(compiled(e, IN_FLOATS)(many), len(choices)) for e in self.extents}
             good = np.ones(len(choices), dtype=bool)
             for e in self.varying:
                 good &= values[e] >= least - 0.5

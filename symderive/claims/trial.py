@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from symderive.check.exact import EXACT, Exact
@@ -54,11 +54,18 @@ class Trial:
                 waiting.extend(definitions.get(name, ()))
         return seen
 
+    def sides(self) -> Iterator[tuple[syntax.Node, Line]]:
+        """The side, and those of the helpers that it uses, each with its line."""
+        yield self.node, self.line
+        waiting = names_in(self.node)
+        for helper in reversed(self.court.helpers):
+            if helper.name in waiting:
+                yield helper.statement.sides[0], helper
+                waiting |= names_in(helper.statement.sides[0])
+
     def inverted(self) -> list[syntax.Node]:
         """The matrices of which an inverse stands in the side, or in a helper that it uses."""
-        used = self.mentions()
-        sides = [self.node, *(s for h in self.court.helpers if h.name in used for s in h.statement.sides[:1])]
-        return [matrix for side in sides for n in side.walk() if (matrix := _inverted(n)) is not None]
+        return [matrix for side, _ in self.sides() for n in side.walk() if (matrix := _inverted(n)) is not None]
 
     # What happens at points
 
