@@ -11,8 +11,7 @@ from contextlib import contextmanager
 def only_new_garbage() -> Iterator[None]:
     """Inside, the collector walks only over what is made there; a decorator, too.
 
-    A full collection walks over every object of the process, and SymPy alone makes more than a hundred thousand: a
-    tenth of a second each time, in verdicts that take three.
+    A full collection walks over every object of the process, all those of SymPy too, however little of it is garbage.
     """
     if gc.get_freeze_count():
         yield  # whoever has frozen objects decides when they thaw

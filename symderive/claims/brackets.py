@@ -14,7 +14,7 @@ def bracketed(value: Callable[[int], float], steps: int, first: float, last: flo
 
     ``first`` and ``last`` are the values at both ends. By interpolation, truncation and projection: Oliveira and
     Takahashi, *An enhancement of the bisection method average performance preserving minmax optimality* (ACM TOMS 47,
-    2020). It takes at most one step more than halving does, and few where the function is smooth.
+    2020). It takes at most two steps more than halving does, and few where the function is smooth.
     """
     low, high = 0, steps
     most = steps.bit_length()

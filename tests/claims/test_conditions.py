@@ -62,6 +62,7 @@ SPECS = {
     ),
     "column": spec_of("y[n, d] = x[n, 0]*w[d]", "x: [N, 1], w: [D]", sizes="N: 3, D: 2"),
     "power": spec_of("y[n] = exp(p[n]*log(x[n]))", "x: {shape: [N], assume: positive}, p: {shape: [N], grad: false}"),
+    "mapped": spec_of("y[i] = sum[j](A[i, j]*x[j])", "A: [N, N], x: [N]"),
     "root": spec_of("b[n] = sqrt(w[n]**2 + 1)*x[n]**2 + w[n]*x[n]", "w: [N], x: [N]"),
     "skew": spec_of("A[i, j] = B[i, j] - B[j, i]\ny[i] = x[i] + sum[j](A[i, j]*x[j])", "B: [N, N], x: [N]"),
     "level": spec_of(
@@ -252,6 +253,13 @@ def test_a_name_hides_no_pole(lines):
     rest = "hh" if lines else "(N - 1)"
     claim = f"{lines}dx = 2*x/(N*K)*(N*N - N)/(N*{rest})"
     assert verdict("mean22", claim) == ("conditional", "wherever the claim has a value")
+
+
+@pytest.mark.parametrize("claim", ["dA = outer(dy, A.inv() @ y)", "V = A.inv()\ndA = outer(dy, V @ y)"])
+def test_a_matrix_without_an_inverse_is_told(claim, monkeypatch):
+    assert verdict("mapped", claim) == ("conditional", "A invertible")
+    monkeypatch.setattr(Trial, "inverted", lambda self: [])
+    assert verdict("mapped", claim) != ("conditional", "A invertible")
 
 
 def test_a_singular_inverse_has_no_derivative():

@@ -143,3 +143,18 @@ def test_a_forward_has_values_where_its_matrices_are_not_singular(sizes, has, en
     forward = f"G[a, b] = inv[a, b](sum[n]({entry}))\n  f[a] = G[a, a]"
     spec = specs.loads(f"name: f\nsizes: {{N: 3, K: 2}}\ninputs: {{X: [N, K]}}\nforward: |\n  {forward}\n")
     assert has_values(spec, sizes) == has
+
+
+def test_what_a_condition_leaves_out_is_on_no_kink(monkeypatch):
+    """``x[0]`` is in no term of the sum, however near 0 it is."""
+    spec = specs.loads(
+        "name: f\nsizes: {N: 6}\ninputs: {x: [N], w: [N]}\nforward: 'y[i] = sum[j : j > i](relu(x[j]) * w[i])'\n"
+    )
+    point = {"x": np.array([1e-9, 1, 2, 3, 4, 5]), "w": np.ones(6)}
+
+    def near():
+        return min(k.distance for k in grid_watch.passed(spec, {"N": 6}, point, {})[0])
+
+    assert near() == 1
+    monkeypatch.setattr(grid_watch.WatchedGrid, "ahead", True)
+    assert near() == 1e-9
