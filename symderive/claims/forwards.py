@@ -179,8 +179,7 @@ _FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 def _over(bench: Bench, desk: Desk, derivative: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
     values = desk.laid_out(bench, bench.world.plain(bench.world.values[desk.line.tensor]).astype(float))
-    with np.errstate(all="ignore"):
-        found = desk.truth(bench) / derivative(values)
+    found = desk.truth(bench) / derivative(values)
     return found if np.isfinite(found).all() and found.any() else None
 
 

@@ -44,11 +44,6 @@ Second = Callable[[Desk, Tried], Finding | None]
 
 def two_changes(desk: Desk) -> Finding | None:
     """The first pair of changes that makes the claim right, in the order in which single ones are tried."""
-    with np.errstate(all="ignore"):
-        return _two_changes(desk)
-
-
-def _two_changes(desk: Desk) -> Finding | None:
     values = Values(desk)
     seen: set[tuple[syntax.Node, Second]] = set()
     for first, second in values.promising():

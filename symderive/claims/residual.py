@@ -87,8 +87,7 @@ def lacking_factor(desk: Desk, node: syntax.Node, several: bool = False) -> Find
     singles = [*available(desk, desk.node, ()), *composites(desk, desk.node, ())]
 
     def quotient(bench: Bench) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return np.asarray(desk.truth(bench) / desk.value(bench, node))
+        return np.asarray(desk.truth(bench) / desk.value(bench, node))
 
     try:
         products = list(_products(desk, quotient)) if several else []

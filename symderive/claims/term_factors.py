@@ -117,8 +117,7 @@ def _totals(desk: Desk) -> Iterator[syntax.Node]:
 
 
 def _log(values: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return np.where(values != 0, np.log(np.abs(values)), np.nan)
+    return np.where(values != 0, np.log(np.abs(values)), np.nan)
 
 
 def _left(desk: Desk, bench: Bench, rest: Sequence[syntax.Node]) -> np.ndarray:
@@ -137,8 +136,7 @@ def _quotient(desk: Desk, rest: Sequence[syntax.Node], term: syntax.Node) -> np.
             scale = np.abs(wanted).max(initial=0.0)
             if np.abs(wanted[has == 0]).max(initial=0.0) > CLOSE * scale:
                 return None
-            with np.errstate(all="ignore"):
-                rows.append(np.where(has != 0, wanted / has, 0).ravel())
+            rows.append(np.where(has != 0, wanted / has, 0).ravel())
     except (ClaimError, SymderiveError, ValueError):
         return None
     values = np.concatenate(rows)
