@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,12 @@ class GridMath:
         self.numbers = numbers
         self.add, self.sub, self.mul, self.div = numbers.add, numbers.sub, numbers.mul, numbers.div
         self.neg, self.power = numbers.neg, numbers.power
+        self.functions: Mapping[str, Callable[..., Value]] = numbers.functions
+        self.pi = numbers.pi
+
+    def shape(self, a: Value) -> tuple[int, ...]:
+        """The extents of an array."""
+        return np.shape(self.plain(a))
 
     def plain(self, a: Value) -> np.ndarray:
         """The array itself."""
@@ -39,7 +45,7 @@ class GridMath:
 
     def function(self, name: str) -> Callable[..., Value] | None:
         """The code of an element-wise function, None for one that is computed by its definition."""
-        return self.numbers.functions.get(name)
+        return self.functions.get(name)
 
     def choose(self, condition: np.ndarray, a: Value, b: Value) -> Value:
         """The branch taken, entry by entry."""
@@ -74,8 +80,8 @@ class GridMath:
         """The same entries in another shape."""
         return a.reshape(tuple(shape))
 
-    def gather(self, a: Value, at: tuple[np.ndarray, ...]) -> Value:
-        """The entries at indices, one array for each axis."""
+    def gather(self, a: Value, at: tuple[Any, ...]) -> Value:
+        """The entries at indices, one array for each axis, or a slice."""
         return a[at] if at else a
 
     def scatter(
@@ -86,3 +92,24 @@ class GridMath:
         The indices, one array of the shape ``full`` for each axis, may repeat.
         """
         return self.numbers.scatter_product(factors, full, at, shape)
+
+    # What an adjoint needs: see :class:`~symderive.check.grid_numbers.GridNumbers`
+
+    def flow(self, adjoint: Value, partial: Value) -> Value:
+        """``adjoint * partial``; what is exactly 0 does not flow, not even into NaN."""
+        return self.numbers.flow(adjoint, partial)
+
+    def flow_through(self, adjoint: Value, others: Sequence[Value], shape: Sequence[int]) -> Value:
+        """An adjoint of a product times the ``others`` of its factors, summed to the shape of the one it flows to."""
+        return self.numbers.flow_through(adjoint, others, shape)
+
+    def restored(self, a: Value, order: Sequence[int], extents: Sequence[int], full: Sequence[int]) -> Value:
+        """The opposite of ``rearranged`` of an array of the shape ``full``: zeros where that cut."""
+        if not extents:
+            return a.reshape(tuple(full))
+        front = range(len(full) - len(order))
+        into = self.numbers.array(np.zeros(tuple(full), dtype=int))
+        axes = [*front, *(len(front) + o for o in order)]
+        moved = a.reshape([*full[: len(front)], *(extents[o] for o in order)]).transpose(np.argsort(axes))
+        into[(slice(None),) * len(front) + tuple(slice(n) for n in extents)] = moved
+        return into

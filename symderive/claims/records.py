@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.numbers import Domain
 from symderive.check.objects import from_list, objects
 from symderive.check.oracle import Evaluator, batch_extents, extent_of
-from symderive.claims.sheet import Leaf, Sheet
-from symderive.claims.tape import Adjoints, Tape
+from symderive.claims.adjoints import Adjoints, Leaf
+from symderive.claims.compare import finite
+from symderive.claims.sheet import Sheet
+from symderive.claims.tape import Tape
 from symderive.spec import model, syntax
 
 Sizes = Mapping[str, "int | tuple[int, ...]"]
@@ -75,7 +78,7 @@ class ByEntries:
         """The derivatives of the tensors of ``seeds``, contracted with those, by any tensor."""
         assert self.tape is not None
         pairs = [p for n, w in seeds.items() for p in zip(self._node(n).flat, objects(w).flat, strict=True)]
-        adjoints: Adjoints = self.tape.reverse(pairs, cut)
+        adjoints = self.tape.reverse(pairs, cut)
         return lambda n: from_list([adjoints[v] for v in self._node(n).flat], self._node(n).shape)
 
     def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
@@ -87,14 +90,18 @@ class ByEntries:
 
 
 class ByArrays:
-    """Every tensor an array, or a recorded one. Raises one of ``FAULTS`` where that cannot be."""
+    """Every tensor an array, or a recorded one: ``recorded`` twice, its gradients can be differentiated.
 
-    def __init__(self, setting: Setting, recorded: bool = True) -> None:
+    Raises one of ``FAULTS`` where that cannot be.
+    """
+
+    def __init__(self, setting: Setting, recorded: int = 1) -> None:
         if isinstance(setting.base, Tape):
             raise Unsupported
         self.sizes = setting.sizes
-        self.sheet = Sheet(numbers_over(setting.base))
-        self.math: GridMath = self.sheet if recorded else GridMath(self.sheet.numbers)
+        self.math = GridMath(numbers_over(setting.base))
+        for _ in range(recorded):
+            self.math = Sheet(self.math)
         self.scalars: dict[str, Fraction | int] = {**setting.constants} | {
             n: v for n, v in self.sizes.items() if isinstance(v, int)
         }
@@ -103,9 +110,15 @@ class ByArrays:
         self.nodes: dict[str, Any] = {}
         self.batch = batch_extents(self.sizes)
         for name, a in setting.inputs.items():
-            array = self.sheet.numbers.array(a)
+            array = self.math.numbers.array(a)
             self.shapes[name] = array.shape
-            self.nodes[name] = Leaf(array) if recorded and name in setting.real else array
+            self.nodes[name] = self.sheet.leaf(array) if recorded and name in setting.real else array
+
+    @property
+    def sheet(self) -> Sheet:
+        """What records."""
+        assert isinstance(self.math, Sheet)
+        return self.math
 
     def _node(self, name: str) -> Any:
         """A tensor, with its batch axes as one."""
@@ -138,34 +151,61 @@ class ByArrays:
         """A tensor."""
         return self.math.plain(self._node(name)).reshape(self.shapes[name])
 
+    def _adjoints(self, seeds: Seeds, cut: Cut | None = None) -> Adjoints:
+        """What flows back from the tensors of ``seeds``."""
+        nodes = {name: self._node(name) for name in seeds}
+        arrays = {name: self.math.numbers.array(weight) for name, weight in seeds.items()}
+        return self.sheet.reverse([(nodes[n], w.reshape(self.math.shape(nodes[n]))) for n, w in arrays.items()], cut)
+
     def sweep(self, seeds: Seeds, cut: Cut | None = None) -> Callable[[str], np.ndarray]:
         """The derivatives of the tensors of ``seeds``, contracted with those, by any tensor."""
-        numbers = self.sheet.numbers
-        pairs = []
-        front: tuple[int, ...] = ()
-        for name, weight in seeds.items():
-            node, w = self._node(name), numbers.array(weight)
-            front = w.shape[: w.ndim - len(self.shapes[name])]
-            pairs.append((node, w.reshape(front + node.value.shape)))
-        adjoints = self.sheet.reverse(pairs, cut)
+        adjoints = self._adjoints(seeds, cut)
 
         def gradient(name: str) -> np.ndarray:
             node = self._node(name)
             with np.errstate(all="ignore"):
                 adjoint = adjoints[node] if isinstance(node, Leaf) else None
-            shape = front + self.shapes[name]
-            return numbers.array(np.zeros(shape, dtype=int)) if adjoint is None else adjoint.reshape(shape)
+            shape = self.shapes[name]
+            if adjoint is None:
+                return self.math.numbers.array(np.zeros(shape, dtype=int))
+            return self.sheet.below.plain(adjoint).reshape(shape)
 
         return gradient
 
     def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
         """The derivatives of each entry of a tensor by each entry of another, of many at once."""
-        shape = self.value(numerator).shape
+        rows = self._rows(self.sheet, self._node(numerator), self._node(denominator))
+        return rows.reshape(self.shapes[numerator] + self.shapes[denominator])
+
+    def second(self, seeds: Seeds, numerator: str, denominator: str) -> np.ndarray:
+        """The derivatives of each entry of a tensor's gradient, as of ``sweep``, by each entry of a tensor.
+
+        Raises :class:`Unsupported` where one is not finite: entry by entry it may be.
+        """
+        below = self.sheet.below
+        assert isinstance(below, Sheet)
+        with np.errstate(all="ignore"):
+            gradient = self._adjoints(seeds)[self._node(numerator)]
+            by = self.sheet.lower(self._node(denominator))
+            shape = self.shapes[numerator] + self.shapes[denominator]
+            rows = np.zeros(shape, dtype=int) if gradient is None else self._rows(below, gradient, by)
+        if not all(map(finite, rows.flat)):
+            raise Unsupported
+        return self.math.numbers.array(rows).reshape(shape)
+
+    def _rows(self, sheet: Sheet, a: Any, by: Any) -> np.ndarray:
+        """The derivatives of each entry of an array by each of another, both recorded on a sheet, a row for each."""
+        numbers, shape, last = sheet.numbers, sheet.shape(a), sheet.shape(by)
         seeds = np.eye(math.prod(shape), dtype=int).reshape(-1, *shape)
-        largest = max(np.size(self.math.plain(node)) for node in self.nodes.values())
+        largest = max(map(math.prod, map(self.math.shape, self.nodes.values())))
         count = max(MOST_AT_ONCE // max(largest, 1), 1)
-        parts = [self.sweep({numerator: seeds[n : n + count]})(denominator) for n in range(0, len(seeds), count)]
-        return np.concatenate(parts).reshape(*shape, *self.shapes[denominator])
+        parts = []
+        for n in range(0, len(seeds), count):
+            some = numbers.array(seeds[n : n + count])
+            with np.errstate(all="ignore"):
+                found = sheet.reverse([(a, some)])[by] if sheet.owns(by) else None
+            parts.append(np.zeros((len(some), *last), dtype=int) if found is None else sheet.below.plain(found))
+        return numbers.array(np.concatenate(parts))
 
 
 MOST_AT_ONCE = 50_000
@@ -205,6 +245,21 @@ class Record:
     def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
         """The derivatives of each entry of a tensor by each entry of another, whose axes come last."""
         return self._either(lambda: self.way.derivatives(numerator, denominator))
+
+    @cached_property
+    def twice(self) -> ByArrays | None:
+        """The same by arrays, so that gradients can be differentiated; None where that cannot be."""
+        try:
+            return ByArrays(self.setting, 2)
+        except FAULTS:
+            return None
+
+    def second(self, seeds: Seeds, numerator: str, denominator: str) -> np.ndarray | None:
+        """The derivatives of each entry of a tensor's gradient by each of a tensor; None where only entries know."""
+        try:
+            return None if self.twice is None else self.twice.second(seeds, numerator, denominator)
+        except FAULTS:
+            return None
 
     def _either(self, ask: Callable[[], np.ndarray]) -> np.ndarray:
         try:

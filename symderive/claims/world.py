@@ -155,6 +155,13 @@ class World:
         """The derivatives of each entry of a tensor of the forward by each entry of another."""
         return self.record.derivatives(numerator, denominator)
 
+    def second(self, gradient: str, denominator: str) -> np.ndarray | None:
+        """The derivatives of each entry of a gradient by each entry of a tensor; None where only a twin knows them."""
+        tensor = gradient_names(self.spec).get(gradient)
+        if tensor is None or (tensor in self.spec.outputs and gradient == f"d{tensor}"):
+            return None
+        return self.record.second(self.upstreams, tensor, denominator)
+
     def jacobian(self, numerator: np.ndarray, denominator: str) -> np.ndarray:
         """The derivatives of each number of an array by each entry of a tensor; needs a world made with ``twice``."""
         tape = self.base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,37 @@ def test_few_at_once_make_the_same(monkeypatch):
     whole = ByArrays(made).derivatives("y", "z")
     monkeypatch.setattr(records, "MOST_AT_ONCE", 20)
     assert all(map(same, ByArrays(made).derivatives("y", "z").flat, whole.flat))
+
+
+@pytest.mark.parametrize("name", [*NAMES, *MATRICES, "max_pool2d", "rms_norm", "gru_cell", "upsample_nearest"])
+def test_second_derivatives_are_those_of_a_tape_over_a_tape(name):
+    spec, point, _ = setting(name)
+    world = point.world(spec, EXACT)
+    for numerator, denominator in itertools.product(spec.wrt, repeat=2):
+        found = world.second(f"d{numerator}", denominator)
+        expected = world.twin.plain(world.twin.jacobian(world.twin.gradient(numerator), denominator))
+        assert found.shape == expected.shape
+        assert all(map(same, found.flat, expected.flat)), (numerator, denominator)
+
+
+@pytest.mark.parametrize(("x", "known"), [([1, 4], True), ([0, 4], False)])
+def test_second_derivatives_that_are_not_finite_are_left_to_entries(x, known):
+    spec = specs.loads("name: f\nsizes: {N: 2}\ninputs: {x: [N]}\nforward: 'y[n] = sqrt(x[n])'\n")
+    record = Record(Setting(spec.equations, {"x": np.array(x, dtype=object)}, {"x"}, {"N": 2}, EXACT, {}))
+    found = record.second({"y": np.array([32, 32])}, "x", "x")
+    assert known == (found is not None)
+    assert not known or found.tolist() == [[-8, 0], [0, -1]]
+
+
+def test_an_index_of_no_factor_counts_in_the_gradient():
+    spec = specs.loads(
+        "name: f\nsizes: {N: 2, K: 5}\ninputs: {a: [N], b: [N], c: [K]}\nindices: {k: K}\n"
+        "forward: 'y[n] = sum[k](a[n] * b[n])'\n"
+    )
+    inputs = {"a": np.array([2, 3], dtype=object), "b": np.array([7, 11], dtype=object), "c": np.zeros(5, dtype=int)}
+    made = Setting(spec.equations, inputs, {"a", "b"}, {"N": 2, "K": 5}, EXACT, {})
+    for way in (ByArrays(made), ByEntries(made)):
+        assert way.sweep({"y": np.array([1, 2])})("a").tolist() == [35, 110]
 
 
 TIES = """
