@@ -29,11 +29,12 @@ def record(cls: type[T]) -> type[T]:
     """Make a frozen record of a class with annotated fields; fields with ``compare=False`` take no part in equality."""
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    key = _key([f.name for f in fields if f.compare])
+    key, names = _key([f.name for f in fields if f.compare]), {f.name for f in fields}
     methods = {
         "__init__": _initialiser([f for f in fields if f.init], hasattr(cls, "__post_init__")),
-        "__eq__": lambda self, other: key(self) == key(other) if other.__class__ is cls else NotImplemented,
-        "__hash__": lambda self: hash((cls, key(self))),
+        "__eq__": _equality(cls, key),
+        "__hash__": _hashing(cls, key),
+        "__getstate__": lambda self: {n: v for n, v in self.__dict__.items() if n in names},
         "__repr__": _representation([f.name for f in fields if f.repr]),
         "__setattr__": _refuse,
         "__delattr__": _refuse,
@@ -48,16 +49,41 @@ def _key(names: list[str]) -> Callable[[Any], Any]:
     return attrgetter(*names) if names else lambda self: ()
 
 
+def _equality(cls: type, key: Callable[[Any], Any]) -> Callable[[Any, object], Any]:
+    def __eq__(self: Any, other: object) -> Any:
+        if self is other:
+            return True
+        return key(self) == key(other) if other.__class__ is cls else NotImplemented
+
+    return __eq__
+
+
+def _hashing(cls: type, key: Callable[[Any], Any]) -> Callable[[Any], int]:
+    """Worked out once for each record: trees are hashed often. Another process hashes otherwise, so it is not kept."""
+
+    def __hash__(self: Any) -> int:
+        found: int | None = self.__dict__.get("hash")
+        if found is None:
+            found = self.__dict__["hash"] = hash((cls, key(self)))
+        return found
+
+    return __hash__
+
+
 def _initialiser(fields: list[dataclasses.Field[Any]], post_init: bool) -> Callable[..., None]:
     positional = tuple(f.name for f in fields if not f.kw_only)
     known = {f.name for f in fields}
     defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
     factories = {f.name: f.default_factory for f in fields if f.default_factory is not dataclasses.MISSING}
     required = [f.name for f in fields if f.name not in defaults and f.name not in factories]
+    whole = not factories and not post_init and set(required) <= set(positional)
 
     def __init__(self: Any, *args: Any, **given: Any) -> None:
         values = self.__dict__
         values.update(defaults)
+        if whole and len(args) == len(positional) and not given:  # as most are made
+            values.update(zip(positional, args, strict=True))
+            return
         values.update(zip(positional, args, strict=False))
         for name, make in factories.items():
             if name not in given and name not in positional[: len(args)]:

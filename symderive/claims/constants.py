@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from symderive.claims.compare import shown
-from symderive.claims.lines import FAULTS, NotJudged
+from symderive.claims.lines import FAULTS, NotJudged, names_in
 from symderive.claims.needed import promising
 from symderive.claims.points import Point
 from symderive.claims.reach import smooth
@@ -89,7 +89,8 @@ def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
 
 def only_for_constant(trial: Trial) -> Ruling | None:
     """The constant whose value in the spec a claim depends on, though it does not name it."""
-    for name, value in trial.spec.constants.items():
+    used = _mentioned(trial)
+    for name, value in ((n, v) for n, v in trial.spec.constants.items() if n in used):
         variable = _variable(trial.spec, name)
         far = [FAR_APART * value] if variable and not smooth(trial) else []  # borders far apart leave room between them
         for other in (*_others(value), *far):
@@ -101,6 +102,14 @@ def only_for_constant(trial: Trial) -> Ruling | None:
                 example = {**found, "constants": {name: shown(other)}}
                 return "conditional", Diagnosis("factor", sentence, text, example, trial.formula()), ""
     return None
+
+
+def _mentioned(trial: Trial) -> set[str]:
+    """The constants on which the forward or the claim may depend."""
+    spec = trial.spec
+    if not spec.text:
+        return set(spec.constants)
+    return trial.mentions() | _words_of_shapes(spec.text).union(*(names_in(e.right) for e in spec.equations))
 
 
 NEARBY = Fraction(1, 64)

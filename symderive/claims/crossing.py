@@ -19,7 +19,7 @@ from symderive.check.exact import EXACT
 from symderive.check.objects import objects
 from symderive.check.sample import as_floats
 from symderive.claims.bench import map_nodes
-from symderive.claims.borders import BELOW, POLE, Border, borders, together
+from symderive.claims.borders import POLE, Border, borders, together
 from symderive.claims.brackets import bracketed
 from symderive.claims.climbing import NOTE, Climber, from_step, has
 from symderive.claims.moves import Move, allowed, between, held, moved, moves, taken
@@ -51,11 +51,11 @@ def straddling(trial: Trial, more: Sequence[Point] = ()) -> Iterator[tuple[Point
     """
     probe = Probe(trial)
     signs = Signs(trial)
-    drawn = (b for b in borders(trial) if not (b.signs == BELOW and signs.nonnegative(b.node)))
-    real = [b for b in drawn if not probe.is_sized(b)][:MOST_BORDERS]
+    real = [b for b in signs.of(borders(trial)) if not probe.is_sized(b)][:MOST_BORDERS]
     if real:
         seeker = Seeker(probe, more, any(b.signs != POLE for b in real))
-        for border in [*real, *(b for b in together(real) if not _is_empty(b, trial.spec.constants))]:
+        joined = (b for b in together(real) if not _is_empty(b, trial.spec.constants))
+        for border in [*real, *signs.of(joined)]:
             yield from seeker.around(border)
 
 

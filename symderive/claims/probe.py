@@ -24,6 +24,7 @@ from symderive.claims.points import Point
 from symderive.claims.trees import bound_in, tensor_of
 from symderive.claims.world import Sizes, World, gradient_names
 from symderive.spec import model, syntax
+from symderive.spec.names import NUMBER_NAMES
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
@@ -88,6 +89,10 @@ class Probe:
     def is_sized(self, border: Border) -> bool:
         """Whether a border depends on indices and sizes only."""
         return not self.behind(border) & self._drawn
+
+    def is_number(self, border: Border) -> bool:
+        """Whether a border depends on no index and no size either."""
+        return not self.behind(border) - self.made.keys() - self.spec.constants.keys() - NUMBER_NAMES
 
     def is_plain(self, border: Border) -> bool:
         """Whether it depends on inputs and upstreams directly, so that nothing else has to be computed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -136,12 +136,22 @@ def _products(desk: Desk, wanted: Compute) -> Iterator[syntax.Node]:
         value = np.abs(np.concatenate(rows)[used])
         if value.all() and np.isfinite(value).all() and (value != 1).any() and len(logs) < MOST_TENSORS:
             logs.append((candidate, np.log(value)))
-    for count in (1, 2, 3):
-        for chosen in itertools.combinations(logs, count):
-            for powers in itertools.product(_POWERS if count < 3 else _POWERS[:3], repeat=count):
-                rest = goal - sum(p * log for p, (_, log) in zip(powers, chosen, strict=True))
-                if np.ptp(rest) < _CLOSE:
-                    yield product_of([raised(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
+    yield from powers_worth(logs, goal, {1: _POWERS, 2: _POWERS, 3: _POWERS[:3]})
+
+
+def powers_worth(
+    factors: Sequence[tuple[syntax.Node, np.ndarray]], goal: np.ndarray, powers: Mapping[int, Sequence[int]]
+) -> Iterator[syntax.Node]:
+    """Products of so many factors, each raised to one of some ``powers``, that are worth a goal, but for a number.
+
+    Goal and factors are given by the logarithms of their entries.
+    """
+    for count, exponents in powers.items():
+        table = np.array(list(itertools.product(exponents, repeat=count)))
+        for chosen in itertools.combinations(factors, count):
+            gaps = goal - table @ np.array([log for _, log in chosen])
+            for row in table[np.ptp(gaps, axis=1) < CLOSE].tolist():
+                yield product_of([raised(n, p) for p, (n, _) in zip(row, chosen, strict=True)])
 
 
 def grounds(desk: Desk) -> list[Bench]:
@@ -151,7 +161,7 @@ def grounds(desk: Desk) -> list[Bench]:
 
 
 _POWERS = (1, 2, -1, -2)
-_CLOSE = 1e-8
+CLOSE = 1e-8
 _ROUNDING = 1e-12
 FEWEST = 3
 MOST_TENSORS = 10

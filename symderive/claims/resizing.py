@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symderive.claims.borders import Border, borders
-from symderive.claims.lines import names_in
 from symderive.claims.points import Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import TRIES, alike_ids, few_derivatives, fits
+from symderive.claims.signs import Signs
 from symderive.claims.world import Sizes
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
@@ -50,8 +50,8 @@ def resized(trial: Trial) -> tuple[list[Point], str]:
     missed = ""
     first = points.plan[0]
     large = {**first, **{name: LARGEST - n for n, name in enumerate(points.chooser.names)}}
-    for border in (b for b in borders(trial) if names_in(b.node) and probe.is_sized(b)):  # not a mere number
-        if probe.is_fixed(border, first, large):
+    for border in Signs(trial).of(filter(probe.is_sized, borders(trial))):
+        if probe.is_number(border) or probe.is_fixed(border, first, large):
             continue
         seen = [v for s in usual if (v := probe.at_sizes(border, s)) is not None]
         for step, sign in _missing(border, seen):
@@ -76,8 +76,7 @@ def _missing(border: Border, seen: Sequence[np.ndarray]) -> Iterator[tuple[Fract
         return
     values = np.concatenate([v.ravel() for v in seen])
     if border.step is None:
-        signs = (s for s in border.signs if s >= 0 or not isinstance(border.node, syntax.Name))  # no index is below 0
-        yield from ((Fraction(0), s) for s in signs if not (np.sign(values) == s).any())
+        yield from ((Fraction(0), s) for s in border.signs if not (np.sign(values) == s).any())
         return
     low, high = (math.floor(n + float(border.step)) for n in (values.min(), values.max()))
     if low == high:

@@ -55,7 +55,7 @@ class Sheet(GridMath):
     def record(self, value: Value, *parts: tuple[Value, Back]) -> Value:
         """``value``, with the ways back to those operands that are recorded."""
         value = whole(self, value)
-        parents = tuple((a, back) for a, back in parts if self.owns(a))
+        parents = tuple([part for part in parts if isinstance(part[0], Leaf) and part[0].home is self])
         return Leaf(self, value, parents) if parents else value
 
     def by(self, derivative: Callable[[], Value]) -> Back:

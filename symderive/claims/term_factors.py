@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,14 +14,12 @@ from symderive.claims.factors import scaled
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio
-from symderive.claims.residual import FEWEST, grounds, raised, ratio_of
-from symderive.claims.trees import axis, factors_of, method, multiplied, number, product_of, put, sum_of, tensor_of
+from symderive.claims.residual import CLOSE, FEWEST, grounds, powers_worth, ratio_of
+from symderive.claims.trees import axis, factors_of, method, multiplied, number, put, sum_of, tensor_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
 Signed = tuple[int, syntax.Node]
-
-CLOSE = 1e-8
 
 
 def lacking_in_a_term(desk: Desk) -> Finding | None:
@@ -146,12 +143,11 @@ def _quotient(desk: Desk, rest: Sequence[syntax.Node], term: syntax.Node) -> np.
 def _made(factors: Sequence[tuple[syntax.Node, np.ndarray]], wanted: np.ndarray) -> Iterator[syntax.Node]:
     """Products of powers of one or two factors that have these entries, but for a number."""
     used = ~np.isnan(wanted)
-    for count in (1, 2):
-        for chosen in itertools.combinations(factors, count):
-            for powers in itertools.product((1, -1, 2, -2), repeat=count):
-                gap = wanted[used] - sum(p * log[used] for p, (_, log) in zip(powers, chosen, strict=True))
-                if np.isfinite(gap).all() and np.ptp(gap) < CLOSE:
-                    yield product_of([raised(n, p) for p, (n, _) in zip(powers, chosen, strict=True)])
+    complete = [(n, log[used]) for n, log in factors if not np.isnan(log[used]).any()]
+    return powers_worth(complete, wanted[used], {1: POWERS, 2: POWERS})
+
+
+POWERS = (1, -1, 2, -2)
 
 
 def _ratio(desk: Desk, rest: Sequence[syntax.Node], term: syntax.Node) -> Ratio | None:

@@ -37,6 +37,7 @@ CROSS = "p[n] = sigmoid(x[n])\nL = -sum[n](t[n]*log(p[n]) + (1 - t[n])*log(1 - p
 SPECS = {
     "mask": spec_of("L = sum[n](m[n]*x[n]**2)", "x: [N], m: [N]"),
     "error": spec_of("L = sum[n](m[n]*(x[n] - t[n])**2)", "x: [N], t: [N], m: {shape: [N], grad: false}"),
+    "idle": spec_of("y[n] = x[n]**2", "x: [N]", "c: 1/3"),
     "margin": spec_of(MARGIN, "a: [N], b: [N], y: [N]", "m: 0.4"),
     "signed": spec_of(MARGIN, "a: [N], b: [N], y: {shape: [N], assume: binary}", "m: 0.4"),
     "form": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: [N, N]"),
@@ -241,6 +242,18 @@ def test_a_claim_that_varies_with_a_constant_need_not_be_right_at_all_its_values
     assert verdict("level", "dq = -2*abs(tau - (u < 0))*u + where(tau > 0.3001, u, 0)") == ("conditional", "tau = 0.3")
     monkeypatch.setattr(constants, "_holds_nearby", lambda *a: False)
     assert verdict("level", "dq = -2*where(u < 0, 1 - tau, tau)*u") == ("conditional", "tau = 0.3")
+
+
+def test_a_constant_is_varied_where_the_forward_or_the_claim_mentions_it(monkeypatch):
+    """In a forward without it, ``3*c`` may still be an accident of its value."""
+    assert verdict("idle", "dx = 6*c*dy*x") == ("conditional", "c = 1 / 3")
+    looked = []
+    real = constants._at_constant
+    monkeypatch.setattr(constants, "_at_constant", lambda *given: looked.append(given) or real(*given))
+    assert verdict("idle", "dx = 2*dy*x") == ("right", None)
+    assert not looked
+    assert verdict("margin", "da[n] = -y[n]*where(0.4 > y[n]*(a[n] - b[n]), 1, 0)") == ("conditional", "m = 0.4")
+    assert looked
 
 
 def test_what_has_a_wrong_sign_would_have_to_be_0():
