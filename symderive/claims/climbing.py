@@ -47,7 +47,7 @@ class Climber:
 
     def _reached(self, border: Border, sign: int, values: list[Seen]) -> Seen | None:
         def goal(v: np.ndarray | None) -> float:
-            return -np.inf if v is None or not v.size else float(np.nanmax(np.where(np.isnan(v), -np.inf, sign * v)))
+            return -np.inf if v is None else float(np.fmax.reduce(sign * v, axis=None, initial=-np.inf))
 
         def highest(some: Sequence[Seen]) -> Seen:
             return max(some, key=lambda pair: goal(pair[1]))
@@ -66,33 +66,46 @@ class Climber:
     ) -> Seen | None:
         """Such a point, come to from one at hand by some steps; where none of them goes up, by small ones."""
         point, best = start
+        near = point.in_floats()
         for _ in range(ROUNDS):
             before = goal(best)
             for move in steps(border, point):
                 if self.probe.spent > MOST_SPENT:
                     return None
-                value = self._after(border, other := moved(point, move), move)
-                if value is not None and has(value, sign) and self.probe.smooth(other):
-                    return replace(other, note=NOTE), value
-                if value is not None and goal(best) < goal(value) < np.inf and not has(value, sign):
-                    point, best = other, value
+                value = self._after(border, other := moved(near, move), move)
+                if value is None:
+                    continue
+                if has(value, sign):
+                    if found := self._exactly(border, sign, moved(point, move)):
+                        return found
+                elif goal(best) < goal(value) < np.inf:
+                    point, near, best = moved(point, move), other, value
             if goal(best) == before:
-                if (nearer := self._nearer(border, point, before, goal)) is None:
+                if (step := self._nearer(border, near, before, goal)) is None:
                     return None
-                point, best = nearer
-                if has(best, sign):
-                    return (replace(point, note=NOTE), best) if self.probe.smooth(point) else None
+                point, near = (moved(p, step) for p in (point, near))
+                if (value := self.at(border, near)) is None:
+                    return None
+                if has(value, sign):
+                    return self._exactly(border, sign, point)
+                best = value
         return None
 
-    def _nearer(self, border: Border, point: Point, best: float, goal: Any) -> Seen | None:
-        """The point with one tensor a little larger or smaller, where that comes nearer to the other side."""
-        for move in self._whole(border, point):
+    def _exactly(self, border: Border, sign: int, point: Point) -> Seen | None:
+        """A point, if the border has a sign there, and the forward a derivative; floats led to it."""
+        value = self.at(border, point)
+        good = value is not None and has(value, sign) and self.probe.smooth(point)
+        return (replace(point, note=NOTE), value) if good else None  # type: ignore[return-value]
+
+    def _nearer(self, border: Border, near: Point, best: float, goal: Any) -> Move | None:
+        """One tensor a little larger or smaller, where that comes nearer to the other side; from a point in floats."""
+        for move in self._whole(border, near):
             if self.probe.spent > MOST_SPENT:
                 return None
-            other = moved(point, self._refined(border, point, move, best, goal))
-            value = self.at(border, other)
+            refined = self._refined(border, near, move, best, goal)
+            value = self.at(border, moved(near, refined))
             if value is not None and goal(value) > best:
-                return other, value
+                return refined
         return None
 
     def _whole(self, border: Border, point: Point) -> list[Move]:

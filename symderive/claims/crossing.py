@@ -17,7 +17,6 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.objects import objects
-from symderive.check.sample import as_floats
 from symderive.claims.bench import map_nodes
 from symderive.claims.borders import POLE, Border, borders, together
 from symderive.claims.brackets import bracketed
@@ -187,7 +186,7 @@ class Seeker:
         first, last = (self.climber.at(border, p) for p in (a, b))
         if first is None or last is None or first.shape != last.shape:
             return
-        from_a, from_b = (_in_floats(p) for p in (a, b))
+        from_a, from_b = (p.in_floats() for p in (a, b))
 
         def value(step: int) -> float:
             found = self.climber.at(border, between(from_a, from_b, self.held, Fraction(step, STEPS)))
@@ -253,10 +252,6 @@ class Seeker:
     def _exact(self, border: Border, point: Point, move: Move, shift: Fraction) -> np.ndarray | None:
         value = self.probe.values(border, moved(point, replace(move, shift=shift)), EXACT)
         return None if value is None else objects(value - (border.step or 0))
-
-
-def _in_floats(point: Point) -> Point:
-    return replace(point, inputs=as_floats(point.inputs), upstreams=as_floats(point.upstreams))
 
 
 NEAR = Fraction(1, 7)

@@ -56,12 +56,16 @@ def moved(point: Point, move: Move) -> Point:
 def _changed(values: np.ndarray, move: Move) -> np.ndarray:
     if move.constant is not None:
         return _constant(values, move.constant, move)
-    values = objects(values)
+    if values.dtype == float:
+        factor, shift, origin = float(move.factor), float(move.shift), float(move.origin)
+    else:
+        values = objects(values)
+        factor, shift, origin = move.factor, move.shift, move.origin  # type: ignore[assignment]
     if move.entry is None:
-        changed = objects(((np.abs(values) if move.even else values) - move.origin) * move.factor + move.origin)
+        changed = np.asarray(((np.abs(values) if move.even else values) - origin) * factor + origin, dtype=values.dtype)
     else:
         changed = values.copy()
-        changed[move.entry] = (changed[move.entry] - move.origin) * move.factor + move.origin + move.shift
+        changed[move.entry] = (changed[move.entry] - origin) * factor + origin + shift
     return _RESTORED[move.structure](changed, move.entry)
 
 
@@ -95,7 +99,7 @@ _RESTORED: Mapping[str, Callable[[np.ndarray, tuple[int, ...] | None], np.ndarra
     "": lambda values, entry: values,
     "rows": _summing,
     "symmetric": _transposed,
-    "simplex": lambda values, entry: objects(values / values.sum(-1, keepdims=True)),
+    "simplex": lambda values, entry: np.asarray(values / values.sum(-1, keepdims=True), dtype=values.dtype),
 }
 
 

@@ -61,14 +61,13 @@ class Point:
 
     def world(self, spec: model.Spec, base: Domain = EXACT) -> World:
         """Everything true at this point, exactly or in another domain."""
-        inputs, upstreams = self.inputs, self.upstreams
-        if base is FLOAT:
-            inputs, upstreams = sample.as_floats(inputs), _floats(upstreams)
-        return World(spec, self.sizes, inputs, upstreams, base, constants=self.constants)
+        at = self.in_floats() if base is FLOAT else self
+        return World(spec, self.sizes, at.inputs, at.upstreams, base, constants=self.constants)
 
-
-def _floats(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {n: np.asarray(a, dtype=object).astype(float) for n, a in arrays.items()}
+    def in_floats(self) -> Point:
+        """The same point in float64, where class ids and truth values stay what they are."""
+        upstreams = {n: a.astype(float, copy=False) for n, a in self.upstreams.items()}
+        return replace(self, inputs=sample.as_floats(self.inputs), upstreams=upstreams)
 
 
 @dataclass
