@@ -18,7 +18,7 @@ from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Condition
 from symderive.algebra.program import Derivation, Equation, Program
 from symderive.algebra.recognise import Knowledge
-from symderive.algebra.saved import as_input, computed_again
+from symderive.algebra.saved import as_input, compared, computed_again
 from symderive.algebra.simplify import simplify
 from symderive.algebra.terms import cost
 from symderive.errors import InternalError
@@ -50,7 +50,8 @@ def closure(spec: model.Spec, derivation: Derivation) -> Closure:
         outputs = tuple(c for c in carried if c in moving)
         through = pullback(spec, forward, outputs) if outputs else None
         read = set() if through is None else through.read & forward.shapes.keys()
-        again = {e.tensor for e in computed_again(forward, {*saved, *read})}
+        exact = compared(forward, derivation.backward)
+        again = {e.tensor for e in computed_again(forward, {*saved, *read}, exact)}
         kept = tuple(t for t in forward.shapes if t in {*saved, *read} - again)
         if kept == saved:
             whole = from_saved(derivation.backward, forward, derivation.upstreams, saved)

@@ -32,7 +32,7 @@ from symderive.algebra.shared import share_values
 from symderive.algebra.simplify import Trail, simplify
 from symderive.algebra.steps import Received, Story, gradient_steps
 from symderive.algebra.terms import tensors
-from symderive.algebra.ties import with_named_ties
+from symderive.algebra.ties import has_unnamed_ties, with_named_entries, with_named_ties
 from symderive.algebra.unbuild import statement
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -41,18 +41,11 @@ from symderive.spec import model, syntax
 def derive(spec: model.Spec) -> Derivation:
     """The gradients of a spec's outputs with respect to each of its ``wrt``, with the steps that lead to them."""
     sweep, story = swept(spec)
+    backward = _backward(spec, sweep, story)
+    if has_unnamed_ties(backward):
+        sweep, story = swept(spec, entries=True)
+        backward = _backward(spec, sweep, story)
     built, forward, letters = sweep.built, sweep.forward, sweep.letters
-    backward = Program(
-        f"{spec.name}_grad",
-        (),
-        tuple(story.equations),
-        tuple(f"d{name}" for name in spec.wrt),
-        forward.sizes,
-        forward.constants,
-        tuple(forward.shapes),
-    )
-    taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
-    backward = with_named_ties(backward, letters, taken)
     one = _upstream_of_loss(forward, sweep.upstreams)
     display = with_batch_count(backward.put(one), letters.taken)
     display = _with_introduced(display, forward, built, sweep.upstreams)
@@ -64,6 +57,22 @@ def derive(spec: model.Spec) -> Derivation:
     gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}
     forward = prune(forward, {*forward.outputs, *saved})
     return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling, built)
+
+
+def _backward(spec: model.Spec, sweep: SpecSweep, story: Story) -> Program:
+    """The adjoints as a program, in which what is compared with its own maximum has a name."""
+    forward, letters = sweep.forward, sweep.letters
+    backward = Program(
+        f"{spec.name}_grad",
+        (),
+        tuple(story.equations),
+        tuple(f"d{name}" for name in spec.wrt),
+        forward.sizes,
+        forward.constants,
+        tuple(forward.shapes),
+    )
+    taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
+    return with_named_ties(backward, letters, taken)
 
 
 def _with_introduced(display: Program, forward: Program, built: Program, upstreams: tuple[str, ...]) -> Program:
@@ -84,9 +93,9 @@ def _with_introduced(display: Program, forward: Program, built: Program, upstrea
     return with_inputs(given, replace(display, equations=tuple(equations.values())), upstreams)
 
 
-def swept(spec: model.Spec, naming: bool = True) -> tuple[SpecSweep, Story]:
+def swept(spec: model.Spec, naming: bool = True, entries: bool = False) -> tuple[SpecSweep, Story]:
     """The adjoints of a spec, those put into their users that are better read there; see :class:`SpecSweep`."""
-    sweep = SpecSweep(spec, naming)
+    sweep = SpecSweep(spec, naming, entries)
     return sweep, inline_adjoints(sweep.run(), sweep.knowledge, spec.wrt)
 
 
@@ -214,8 +223,11 @@ class Sweep:
 class SpecSweep(Sweep):
     """The sweep of a spec, which goes through the calls of other specs by their own rules."""
 
-    def __init__(self, spec: model.Spec, naming: bool = True) -> None:
-        """With ``naming``, costly arguments of functions get names; a rule for callers speaks of its spec's alone."""
+    def __init__(self, spec: model.Spec, naming: bool = True, entries: bool = False) -> None:
+        """With ``naming``, costly arguments of functions get names; a rule for callers speaks of its spec's alone.
+
+        With ``entries``, so does what a maximum is taken of: see :func:`with_named_entries`.
+        """
         self.spec = spec
         self.built = build_program(spec)
         forward = stable_program(self.built)
@@ -224,6 +236,9 @@ class SpecSweep(Sweep):
         if naming:
             own = needed_tensors(forward, spec.wrt) - self.calls.keys()
             forward = with_named_arguments(forward, spec_letters(spec, forward), own)
+        if entries:
+            own = needed_tensors(forward, spec.wrt) - self.calls.keys()
+            forward = with_named_entries(forward, spec_letters(spec, forward), own)
         super().__init__(forward, spec.wrt, spec_letters(spec, forward))
         self.done: set[int] = set()
         self.upstream: dict[str, str] = {}

@@ -3,13 +3,17 @@
 The gradient of ``y = max_k f_k`` asks where ``f_k == y``. Where f takes more than one rounding, it may come out
 otherwise when it is computed again, in another order or fused, and then no entry were the largest. So the backward
 names f, takes the maximum of that, and compares the two, which are the same numbers.
+
+Where f is read at a place that has been put in for k, as the 0 of an axis of length 1, it no longer looks like what
+the maximum is taken of. Then the op is derived anew with f as a tensor of the forward, which the backward reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from sympy import Expr
+from sympy import Expr, S
 
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Binder, Eq, Index, Max, Min, Where, free_indices
@@ -78,9 +82,24 @@ class _Namer:
         return Eq(Access(entries, *places), Access(extreme, *outer))
 
     def _name(self, word: str) -> str:
-        name = next(n for n in (word, *(f"{word}{k}" for k in range(2, 99))) if n not in self.taken)
-        self.taken.add(name)
-        return name
+        return free_name(word, self.taken)
+
+
+def free_name(word: str, taken: set[str]) -> str:
+    """``word``, numbered where that is taken, and taken from now on."""
+    name = next(n for n in (word, *(f"{word}{k}" for k in range(2, 99))) if n not in taken)
+    taken.add(name)
+    return name
+
+
+def has_unnamed_ties(program: Program) -> bool:
+    """Whether anything that takes more than one rounding is compared with a maximum that is not named."""
+    return any(
+        isinstance(best, Max | Min) and not is_rounded_once(body)
+        for equation in program.equations
+        for tie in equation.right.atoms(Eq)
+        for body, best in (tie.args, tie.args[::-1])
+    )
 
 
 def with_named_ties(program: Program, letters: Letters, taken: set[str]) -> Program:
@@ -94,3 +113,55 @@ def with_named_ties(program: Program, letters: Letters, taken: set[str]) -> Prog
         rewritten += [*namer.equations, replace(equation, right=right)]
         namer.equations.clear()
     return replace(program, equations=tuple(rewritten))
+
+
+def with_named_entries(program: Program, letters: Letters, inner: Collection[str]) -> Program:
+    """The program in which what a maximum is taken of is a tensor, in equations of ``inner`` tensors.
+
+    Where a place of that tensor is put in for the index of the maximum, its entry there is still read as an entry.
+    """
+    taken = {*letters.taken, *program.shapes, *(f"d{t}" for t in program.shapes)}
+    made: list[Equation] = []
+    for equation in program.equations:
+        apart = _Apart(letters, taken, equation)
+        right = transform_opened(equation.right, apart.rule) if equation.tensor in inner else equation.right
+        made += [*apart.equations, replace(equation, right=right)]
+    return replace(program, equations=tuple(made))
+
+
+@dataclass
+class _Apart:
+    """Makes an equation of what each maximum in an equation is taken of."""
+
+    letters: Letters
+    taken: set[str]
+    user: Equation
+    equations: list[Equation] = field(default_factory=list)
+
+    def rule(self, node: Expr) -> Expr:
+        """``max_k f_k`` as ``max_k entries_k``; a mask stays, and what it hides is not computed."""
+        if not isinstance(node, Max | Min):
+            return node
+        body, opened = node.open()
+        masked = isinstance(body, Where) and bool(body.args[2].is_infinite)
+        value = body.args[1] if masked else body
+        if is_rounded_once(value):
+            return node
+        read = self._entries(Where(body.args[0], value, S.Zero) if masked else value)
+        return type(node).over(Where(body.args[0], read, body.args[2]) if masked else read, opened)
+
+    def _entries(self, value: Expr) -> Access:
+        own = self.user.indices
+        places = sorted(
+            free_indices(value), key=lambda i: (not i.is_batch, own.index(i) if i in own else len(own), i.name, i.level)
+        )
+        used = {i.name: i.extent for i in places if i in own}
+        named: dict[Index, Index] = {}
+        for index in places:
+            letter = index.name if index in own else self.letters.choose(index.extent, used)
+            used[letter] = index.extent
+            named[index] = Index(letter, index.extent)
+        name = free_name("entries", self.taken)
+        self.taken |= {f"d{name}"}
+        self.equations.append(Equation(name, tuple(named.values()), value.xreplace(named)))
+        return Access(name, *places)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from symderive.algebra.derive import derive
+from symderive.algebra.nodes import Access, Eq, Max, Min
 from symderive.check.tangent import true_gradients
 from symderive.spec import loads
 from tests.algebra.test_textbook import index_forms
@@ -44,3 +45,26 @@ def test_every_maximum_is_found():
     found = gradients(derive(spec), point, upstream, sizes)
     for name, true in true_gradients(spec, point, upstream, sizes).items():
         np.testing.assert_allclose(found[name].astype(float), true.astype(float), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "y = max[r](x[r] * a * b[0])",  # the only r is written 0
+        "y[i] = max[k](x[N - 1 - k] * a * b[i])",
+        "y[i] = max[k](Y[k, k] * a * b[i])",
+        "y = min[j : j == 1](x[j] * a * b[0])",
+        "y[i] = max[r](pad(x[2 * i + r]) * a * b[i])",
+        "y = sum[i](max[k](max[j](x[N - 1 - k] * a * b[j]) * b[i] * a))",
+    ],
+)
+def test_emitted_code_compares_what_the_maximum_was_taken_of(equation):
+    """Whatever place is put in for the index of the maximum: never a product that is computed a second time."""
+    head = f"{HEAD}inputs: {{x: [N], a: [], b: [N], Y: [N, N]}}\nindices: {{r: 1, i: N, k: N}}\n"
+    derivation = derive(loads(f"{head}forward: |\n  {equation}\n"))
+    again = {e.tensor for e in derivation.backward.equations} & derivation.forward.shapes.keys()
+    own = {e.tensor for e in derivation.backward.equations} - again
+    for tie in (t for e in derivation.backward.equations for t in e.right.atoms(Eq)):
+        compared = [a.body if isinstance(a, Max | Min) else a for a in tie.args if not a.is_integer]
+        assert all(isinstance(a, Access) for a in compared)
+        assert all(a.tensor in own or a.tensor in derivation.saved for a in compared)
