@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symderive.check.oracle import batch_extents, extent_of
+from symderive.claims.alike import Alike
 from symderive.claims.lines import ClaimError
+from symderive.claims.world import gradient_names
 from symderive.errors import Span
-from symderive.spec import syntax
+from symderive.spec import model, syntax
 from symderive.spec.format import to_text
 from symderive.spec.functions import FUNCTIONS, STRUCTURAL, kept
 from symderive.spec.intervals import Point, interval
+from symderive.spec.sizes import same_size
 
 if TYPE_CHECKING:
+    from sympy import Expr
+
     from symderive.claims.bench import Bench
 
 
@@ -40,6 +45,8 @@ class Ranges:
         self.visible: list[str] = list(free)
         self.order: dict[str, Span | None] = dict.fromkeys(free)
         self.uses: dict[str, list[tuple[int, str | syntax.Node, bool]]] = {}
+        self.symbolic: dict[str, Expr] = {}
+        self.root: syntax.Node | None = None
         self.accesses: list[tuple[syntax.Access, tuple[int, ...], bool]] = []
 
     # Ranges
@@ -56,11 +63,21 @@ class Ranges:
         padded: bool = False,
     ) -> None:
         """Note the indices that stand alone in index positions."""
-        for node, extent in zip(indices, extents, strict=True):
+        symbols = self._shape(indices, where)
+        for place, (node, extent) in enumerate(zip(indices, extents, strict=True)):
             name = _label(node)
             if name in self.visible:
                 assert name is not None
                 self.use(name, extent, where, padded)
+                if symbols:
+                    self.symbolic.setdefault(name, symbols[place])
+
+    def _shape(self, indices: Sequence[syntax.Node], where: str | syntax.Node) -> model.Shape:
+        """The extents that the spec gives to the positions of a tensor of its own or of a gradient; or nothing."""
+        spec = self.bench.world.spec
+        tensor = where.tensor if isinstance(where, syntax.Access) else where
+        shape = spec.shapes.get(gradient_names(spec).get(tensor, tensor), ()) if isinstance(tensor, str) else ()
+        return shape if len(shape) == len(indices) else ()
 
     def resolve(self) -> dict[str, int]:
         """The extent of each index, the free ones first. Raises where one has two, or none."""
@@ -77,7 +94,7 @@ class Ranges:
         if not plain:
             if name in self.bench.letters:
                 return self.bench.letters[name]
-            extent = self._as_in_forward(name)
+            extent = self._as_in(world.spec.equations, name, syntax.Access)
             if extent is None:
                 extent = self._to_the_end(name)
             if extent is not None:
@@ -91,17 +108,48 @@ class Ranges:
                 raise ClaimError("range", message, self.order[name])
         return first[0]
 
-    def _as_in_forward(self, name: str) -> int | None:
-        """The extent of the index that stands for this one in the forward, where it reads a tensor in the same way."""
-        world = self.bench.world
-        for access, _, _ in self.accesses:
-            for equation in world.spec.equations:
-                for node in equation.right.walk():
-                    if isinstance(node, syntax.Access) and node.tensor == access.tensor:
-                        letter = _renamed(access.indices, node.indices).get(name)
-                        if letter is not None and letter in equation.ranges:
-                            return extent_of(equation.ranges[letter], world.sizes)
+    def _as_in(self, equations: Sequence[model.Equation], name: str, *kinds: type[syntax.Node]) -> int | None:
+        """The extent of the letters that stand for this one in equations, where those read or compare in the same way.
+
+        Those that stand for the other letters have the ranges of these, as far as they are known. The largest part of
+        the claim that is found there decides; one that may stand for parts which differ in this range tells nothing.
+        """
+        for node in self._telling(name, kinds):
+            for commuted in (False, True):
+                found = {extent for e in equations for extent in self._extents(node, e, name, commuted)}
+                if len(found) == 1:
+                    return found.pop()
+                if found:
+                    break
         return None
+
+    def _telling(self, name: str, kinds: tuple[type[syntax.Node], ...]) -> Iterator[syntax.Node]:
+        """The parts of the expression, of some kinds, that may tell the range of an index, the larger ones first."""
+        for node in self.root.walk() if self.root else ():
+            if isinstance(node, kinds) and any(name in _letters(inner) for inner in node.walk()):
+                yield node
+
+    def _extents(self, node: syntax.Node, equation: model.Equation, name: str, commuted: bool) -> Iterator[int]:
+        """The extents of what stands for an index in the parts of an equation that a part of a claim may stand for."""
+        alike = Alike(partial(self._may_stand_for, equation), commuted)
+        for other in equation.right.walk():
+            if type(other) is type(node):
+                for names in alike.match(node, other, {}):
+                    yield extent_of(equation.ranges[names[name]], self.bench.world.sizes)
+
+    def _may_stand_for(self, equation: model.Equation, name: str, other: str) -> bool:
+        """Whether a name may stand for one of an equation: an index for one of its range, else the same."""
+        if name not in self.order or name == syntax.BATCH:
+            return name == other and (other not in equation.ranges or name == syntax.BATCH)
+        if other not in equation.ranges:
+            return False
+        spec, extent = self.bench.world.spec, equation.ranges[other]
+        symbolic = spec.indices.get(name, self.symbolic.get(name))
+        if symbolic is not None:
+            return same_size(symbolic, extent)
+        uses = self.uses.get(name)
+        known = uses[0][0] if uses else self.bench.letters.get(name)
+        return known is None or known == extent_of(extent, self.bench.world.sizes)
 
     def _to_the_end(self, name: str) -> int | None:
         """The extent with which a position such as ``2*i + k`` runs over its whole axis, from its start to its end."""
@@ -124,6 +172,7 @@ class Ranges:
 
     def visit(self, node: syntax.Node) -> None:
         """Check an expression."""
+        self.root = self.root or node
         if is_array_form(node):
             self.free_of_indices(node)
         elif isinstance(node, syntax.Name):
@@ -254,19 +303,8 @@ def _label(node: syntax.Node) -> str | None:
     return node.id if isinstance(node, syntax.Name) else None
 
 
-def _renamed(indices: Sequence[syntax.Node], others: Sequence[syntax.Node]) -> dict[str, str]:
-    """The names that turn index positions into others of the same form; none where the forms differ."""
-    names: dict[str, str] = {}
-    for one, other in zip(indices, others, strict=False):
-        for a, b in itertools.zip_longest(one.walk(), other.walk()):
-            if isinstance(a, syntax.Name) and isinstance(b, syntax.Name):
-                if names.setdefault(a.id, b.id) != b.id:
-                    return {}
-            elif _form(a) != _form(b):
-                return {}
-    return names
-
-
-def _form(node: syntax.Node | None) -> tuple[object, ...]:
-    """What a node is, whatever stands in it."""
-    return type(node), getattr(node, "op", None), node if isinstance(node, syntax.Number) else None
+def _letters(node: syntax.Node) -> tuple[str, ...]:
+    """The names that a node is or binds."""
+    if isinstance(node, syntax.Binder):
+        return node.indices
+    return (node.id,) if isinstance(node, syntax.Name) else ()
