@@ -123,7 +123,7 @@ def in_words_of_caller(
     taken = {*spec.shapes, *spec.sizes, *spec.constants, *names.values()} - {syntax.BATCH}
     equations = called.rule.needed(wanted)
     put: dict[str, Expr] = dict.fromkeys(zero, S.Zero)
-    for equation, definition in zip(equations, put_out(call, equations, taken), strict=True):
+    for equation, definition in zip(equations, put_out(call, equations, taken, spec.indices), strict=True):
         ranges = {syntax.BATCH: BATCH_SIZE, **definition.ranges}
         left = definition.statement.left
         places = left.indices if isinstance(left, syntax.Access) else ()

@@ -114,7 +114,7 @@ def spec_letters(spec: model.Spec, program: Program) -> Letters:
                     if name in equation.ranges and isinstance(index, syntax.Name | syntax.Batch):
                         letters.axes.setdefault((access.tensor, place), name)
     for name, extent in spec.indices.items():
-        letters.declare(name, extent)
+        letters.reserve(name, extent)
     return letters
 
 

@@ -24,6 +24,7 @@ class Letters:
     def __init__(self, program: Program, taken: Iterable[str] = ()) -> None:
         self.by_extent: dict[Expr, list[str]] = {}
         self.axes: dict[tuple[str, int], str] = {}
+        self.declared: dict[str, Expr] = {}
         self.tensors = tuple(program.shapes)
         self.taken = {*program.shapes, *program.sizes, *program.constants, *FUNCTIONS, *taken}
         for equation in program.equations:
@@ -45,12 +46,17 @@ class Letters:
         if name not in names:
             names.append(name)
 
+    def reserve(self, name: str, extent: Expr) -> None:
+        """A letter that the spec declares to have this extent everywhere."""
+        self.declare(name, extent)
+        self.declared[name] = extent
+
     def choose(self, extent: Expr, used: Mapping[str, Expr]) -> str:
         """A letter for an index of this extent that the equation does not use for anything else."""
         if extent == nodes.BATCH_SIZE:
             return BATCH
         for name in itertools.chain(self.by_extent.get(extent, ()), self._unclaimed(extent), _LETTERS):
-            if name not in used and name not in self.taken:
+            if name not in used and name not in self.taken and self.declared.get(name, extent) == extent:
                 return name
         raise InternalError("no letter is left for an index")
 

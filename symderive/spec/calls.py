@@ -47,13 +47,14 @@ Key = tuple[str, tuple[str, ...]]
 
 @record
 class Calls:
-    """The specs that one spec may call, and the calls that it has made."""
+    """The specs that one spec may call, and the calls that it has made; ``declared`` are the caller's letters."""
 
     names: Namespace
     specs: Mapping[str, Spec]
     made: dict[Key, Call] = field(default_factory=dict)
     named: dict[Key, dict[str, tuple[str, tuple[str, ...]]]] = field(default_factory=dict)
     """Of each call, the names that the caller gives to outputs, with the letters for their axes."""
+    declared: Mapping[str, Expr] = field(default_factory=dict)
 
     def error(self, message: str, span: Span, hint: str | None = None) -> SpecError:
         """An error about a call."""
@@ -152,7 +153,7 @@ class Calls:
             letters = {o: own for o, own in (read or {}).items() if all(own) and len({*own}) == len(own)}
             letters |= {output: own for output, (_, own) in named.items()}
             made = self.made[key] = Call(spec, sizes, lead, names, letters)
-            out.extend(put_out(made, spec.equations, self.names.taken, call.span))
+            out.extend(put_out(made, spec.equations, self.names.taken, self.declared, call.span))
         return self.made[key]
 
     def _arguments(self, call: s.Call, tensors: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -259,11 +260,18 @@ def _each(value: object, change: Callable[[s.Node], s.Node]) -> object:
 
 
 def put_out(
-    call: Call, equations: Iterable[Equation], taken: Collection[str], span: Span = NOWHERE
+    call: Call,
+    equations: Iterable[Equation],
+    taken: Collection[str],
+    declared: Mapping[str, Expr],
+    span: Span = NOWHERE,
 ) -> Iterator[Definition]:
-    """Equations over the called spec's tensors and sizes in the caller's words; ``taken`` names are no letters."""
+    """Equations over the called spec's tensors and sizes in the caller's words.
+
+    ``taken`` names are no letters, and those that are ``declared`` have one range everywhere.
+    """
     for equation in equations:
-        writer = _Rewriter(call, equation, taken)
+        writer = _Rewriter(call, equation, taken, declared)
         indices = tuple(writer.places(equation.indices))
         name = call.names[equation.tensor]
         left: s.Node = s.Access(name, indices, span=span) if indices else s.Name(name, span=span)
@@ -274,8 +282,9 @@ def put_out(
 class _Rewriter:
     """Writes one equation of a called spec with the caller's tensors, sizes and letters."""
 
-    def __init__(self, callee: Call, equation: Equation, taken: Collection[str]) -> None:
+    def __init__(self, callee: Call, equation: Equation, taken: Collection[str], declared: Mapping[str, Expr]) -> None:
         self.callee = callee
+        self.declared = declared
         self.letters: dict[str, str] = {}
         self.ranges: dict[str, Expr] = {}
         self.taken = {*taken, *FUNCTION_NAMES}
@@ -301,7 +310,8 @@ class _Rewriter:
 
     def _take(self, key: str, wanted: str, extent: Expr) -> str:
         candidates = (wanted, *LETTERS, *(f"i{n}" for n in range(1, 99)))
-        letter = next(c for c in candidates if c not in self.taken and c not in self.ranges)
+        free = (c for c in candidates if c not in self.taken and c not in self.ranges)
+        letter = next(c for c in free if equal_sizes(self.declared.get(c, extent), extent))
         self.letters[key] = letter
         self.ranges[letter] = extent
         return letter

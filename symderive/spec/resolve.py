@@ -106,7 +106,7 @@ class _Resolver:
         reader = SizeReader(self.names, constants)
         inputs = read_inputs(self.document, self.fields["inputs"], reader)
         indices = read_indices(self.document, self.fields.get("indices"), self.names, reader)
-        equations = EquationReader(self.names, inputs, constants, indices, self.calls(name))
+        equations = EquationReader(self.names, inputs, constants, indices, self.calls(name, indices))
         resolved = equations.read(self.statements("forward"))
         if not resolved:
             raise self.error("there are no equations", self.fields["forward"].span, REQUIRED["forward"])
@@ -163,7 +163,7 @@ class _Resolver:
             raise self.error(message, entry.span, "rename one of them")
         return entry.text
 
-    def calls(self, name: str) -> Calls:
+    def calls(self, name: str, indices: Mapping[str, Expr]) -> Calls:
         """The specs under ``use``, read. Raises where they call each other in a circle."""
         if (value := self.fields.get("use")) is None:
             return Calls(self.names, {})
@@ -174,7 +174,7 @@ class _Resolver:
                 cycle = " -> ".join((*callers[callers.index(stem) :], stem))
                 raise self.error(f"specs that call each other in a circle: {cycle}", span, "write one of them out")
         read = partial(_load, callers=callers)
-        return Calls(self.names, read_callable(stems, self.document.path, read, self.names))
+        return Calls(self.names, read_callable(stems, self.document.path, read, self.names), declared=indices)
 
     def statements(self, key: str) -> tuple[s.Statement, ...]:
         value = self.fields.get(key)
