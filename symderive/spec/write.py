@@ -154,7 +154,8 @@ def declare_ranges(
             if all(equal_sizes(extent, other) for other in everywhere[index]) and index not in declared:
                 missing[index] = extent
                 continue
-            fresh = next((n for n, e in missing.items() if equal_sizes(e, extent) and n not in equation.ranges), None)
+            used = {*equation.ranges, *renamed.values()}
+            fresh = next((n for n, e in missing.items() if equal_sizes(e, extent) and n not in used), None)
             fresh = fresh or next(c for c in _names() if c not in letters and c not in taken)
             letters.add(fresh)
             missing[fresh] = extent

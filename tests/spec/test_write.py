@@ -158,6 +158,14 @@ def test_a_letter_with_two_ranges_gets_another_letter():
     assert [e.shape for e in read.equations] == [(H // 2,), (H,), (H,)]
 
 
+def test_two_axes_of_one_equation_never_get_one_letter():
+    x, z = Input("x", (H, H)), Input("z", (K, K))
+    one = Equation("y", ("i", "j"), parse_expression("delta(i, 0) * delta(j, 0) * z[0, 0]"), {"i": H, "j": H})
+    two = Equation("u", ("i", "j"), parse_expression("delta(i, 0) * delta(j, 0) * x[0, 0]"), {"i": K, "j": K})
+    read = front.loads(spec_text("t", [x, z], [one, two], sizes={"H": 3, "K": 2}))
+    assert [e.shape for e in read.equations] == [(H, H), (K, K)]
+
+
 def test_constants_are_written_exactly():
     found = front.loads(EVERYTHING)
     assert again(found).constants["third"] == Fraction(1, 3)
