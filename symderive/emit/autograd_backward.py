@@ -15,7 +15,7 @@ from symderive.emit.autograd_class import (
     restored,
     setup,
 )
-from symderive.emit.autograd_kernels import STEP, Kernel, assignment, listing, unpacking, when
+from symderive.emit.autograd_kernels import STEP, Kernel, assignment, listing, size_type, unpacking, when
 from symderive.emit.autograd_op import KernelSet
 from symderive.emit.statements import WIDTH
 
@@ -52,7 +52,7 @@ class BackwardFunction:
         return [
             *(f"{f}: bool" for f in self.flags),
             *(f"{t}: Tensor" for t in tensors),
-            *(f"{s}: int" for s in self.sizes),
+            *(f"{s}: {size_type(s)}" for s in self.sizes),
         ]
 
     def _places(self, tensors: Sequence[str], other: str = "None") -> list[str]:

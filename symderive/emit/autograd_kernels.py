@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from sympy import Symbol
 
 from symderive.emit.module import Body, signature
+from symderive.emit.printer import BATCH_SIZE, IDENTIFIERS, size_identifier
 from symderive.emit.share import Sharer, is_trivial
 from symderive.emit.statements import WIDTH, Writer, comment, wrapped
 from symderive.emit.torch import TorchPrinter
@@ -148,7 +149,7 @@ class Kernel:
         real = [r.name for r in given if r.kind == "real"]
         like = self.names[real[0]] if real else "like"
         for ref in self.optional:
-            name, extents = self.names[ref.name], self.body.printer.extents(ref.shape) or ["()"]
+            name, extents = self.names[ref.name], self.body.printer.separate(ref.shape)
             lines += [f"if {name} is None:", f"{STEP}{name} = {like}.new_zeros({', '.join(extents)})"]
         if lines and not real:
             each = ", ".join(self.names[r.name] for r in self.optional)
@@ -166,7 +167,7 @@ class Kernel:
         """The parameters with their types."""
         flags = [f"{f}: bool" for f in self.flags.values()] if len(self.flags) > 1 else []
         given = [f"{self.names[r.name]}: Tensor" for r in self.given]
-        sizes = [f"{self.symbol(s)}: int" for s in self.sizes]
+        sizes = [f"{self.symbol(s)}: {size_type(self.symbol(s))}" for s in self.sizes]
         return [*flags, *given, *sizes, *(f"{self.names[r.name]}: Tensor | None" for r in self.optional)]
 
     def arguments(self, symbols: Mapping[Symbol, str] | None = None, **other: str) -> list[str]:
@@ -177,8 +178,8 @@ class Kernel:
         return [*flags, *tensors, *sizes, *(other.get(r.name, self.names[r.name]) for r in self.optional)]
 
     def symbol(self, size: Symbol) -> str:
-        """The identifier of a size."""
-        return TorchPrinter(self.names).symbol(size)
+        """The identifier of a size, or of the batch extents."""
+        return size_identifier(size, self.names)
 
     @property
     def constants(self) -> list[str]:
@@ -231,6 +232,11 @@ class GuardedBody(Body):
     def shown(self) -> list[str]:
         """The statements and what they rely on."""
         return [*self.printer.prologue(), *self.statements]
+
+
+def size_type(name: str) -> str:
+    """The type of a size by its identifier: of the batch extents there are any number."""
+    return "tuple[int, ...]" if name == IDENTIFIERS[BATCH_SIZE] else "int"
 
 
 def head(name: str, parameters: Sequence[str], returns: str = "") -> list[str]:

@@ -170,7 +170,7 @@ class KernelSet:
         if len(self.upstreams) < 2:
             return []
         printer = TorchPrinter(self.names)
-        shown = [(self.names[r.name], ", ".join(printer.extents(r.shape) or ["()"])) for r in self.upstreams]
+        shown = [(self.names[r.name], ", ".join(printer.separate(r.shape))) for r in self.upstreams]
         each = ", ".join(name for name, _ in shown)
         return [
             *self.zeros_reader().lines(list(printer.symbols)),

@@ -19,6 +19,7 @@ from symderive.emit.names import RESERVED, identifiers
 from symderive.emit.numbers import rational, shape_text
 from symderive.emit.numpy import NumpyPrinter
 from symderive.emit.numpy_helpers import HELPERS
+from symderive.emit.printer import size_identifier
 from symderive.emit.share import Namer
 from symderive.emit.sizes import SizeReader
 from symderive.emit.statements import WIDTH, Writer, wrapped
@@ -157,8 +158,9 @@ class FunctionPair:
         tensors = {r.name: r.shape for r in (*op.saved, *(op.backward.refs[u] for u in op.upstreams))}
         self.back = Body(op.backward, tensors, self.names, self.library, op.upstreams[:1], origins=origins)
         self.extra = self.back.missing()
-        """Sizes that the backward cannot read off a shape, and which are saved as integers."""
-        self.saved = [self.names[n] for n in (*(r.name for r in op.saved), *(s.name for s in self.extra))]
+        """Sizes that the backward cannot read off a shape, and which are saved: integers, batch extents as a tuple."""
+        self.saved = [self.names[r.name] for r in op.saved]
+        self.saved += [size_identifier(s, self.names) for s in self.extra]
 
     def forward(self, name: str = "forward") -> list[str]:
         """``def forward(x, W): ... return y, (x, W)``."""

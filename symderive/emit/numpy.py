@@ -154,7 +154,7 @@ class NumpyPrinter(Printer):
 
     def reshape(self, node: p.Reshape) -> Text:
         """``.reshape``."""
-        return method(self.write(node.value), "reshape", *(self.extents(node.shape) or ["()"]))
+        return method(self.write(node.value), "reshape", *self.separate(node.shape))
 
     def broadcast_to(self, node: p.BroadcastTo) -> Text:
         """``np.broadcast_to``; of a number, a new array."""

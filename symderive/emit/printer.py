@@ -42,6 +42,11 @@ IDENTIFIERS = {BATCH_SIZE: "batch", ROWS: "rows"}
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
+def size_identifier(symbol: Symbol, names: Mapping[str, str]) -> str:
+    """What emitted code calls a size, or the batch extents; ``names`` are the identifiers that are given."""
+    return IDENTIFIERS.get(symbol) or names.get(symbol.name, symbol.name)
+
+
 class Printer:
     """Writes the expressions of one function. ``names`` are the identifiers of tensors, sizes and constants."""
 
@@ -91,7 +96,7 @@ class Printer:
 
     def _symbol(self, symbol: Symbol) -> str:
         self.symbols[symbol] = None
-        return IDENTIFIERS.get(symbol) or self.names.get(symbol.name, symbol.name)
+        return size_identifier(symbol, self.names)
 
     def number(self, value: Expr) -> Text:
         """A scalar expression."""
@@ -110,6 +115,12 @@ class Printer:
         """A shape as a tuple."""
         entries = self.extents(shape)
         return f"({', '.join(entries)}{',' if len(entries) == 1 else ''})"
+
+    def separate(self, shape: Shape) -> list[str]:
+        """A shape as the arguments of a call that takes its entries one by one, or a tuple where there may be none."""
+        if not plain(shape):
+            return [self._symbol(BATCH_SIZE) if has_batch(shape) else "()"]
+        return self.extents(shape)
 
     def axis(self, node: p.Node, axis: int) -> str:
         """An axis of ``node``: the last one as -1, others from the front where there are no batch axes."""

@@ -25,8 +25,9 @@ class SizeReader:
         self.sources = sizes.solve(self.shapes)
 
     def missing(self, needed: Collection[Symbol]) -> list[Symbol]:
-        """The sizes that no shape determines."""
-        return [s for s in needed if s not in self.sources and not (s == ROWS and BATCH_SIZE in self.sources)]
+        """The sizes that no shape determines; the number of batch entries follows from their extents."""
+        read = dict.fromkeys(BATCH_SIZE if s == ROWS else s for s in needed)
+        return [s for s in read if s not in self.sources]
 
     def lines(self, needed: Collection[Symbol]) -> list[str]:
         """The lines that define the ``needed`` sizes, as few as there can be."""

@@ -118,11 +118,10 @@ class TorchPrinter(LinearPrinter):
         return self._full(Text(self.real), node.shape, node.value)
 
     def _full(self, like: Text, shape: Shape, value: Expr) -> Text:
-        entries = self.extents(shape)
         named = {S.Zero: "new_zeros", S.One: "new_ones"}.get(value)
         if named:
-            return method(like, named, *(entries or ["()"]))
-        return method(like, "new_full", self.shape(shape) if entries else "()", self.number(value).text)
+            return method(like, named, *self.separate(shape))
+        return method(like, "new_full", self.shape(shape) if shape else "()", self.number(value).text)
 
     def zeros(self, like: p.Node, shape: Shape) -> Text:
         """Zeros of the dtype and device of what goes into them (and of its batch under ``vmap``)."""
@@ -205,13 +204,13 @@ class TorchPrinter(LinearPrinter):
 
     def reshape(self, node: p.Reshape) -> Text:
         """``.reshape``."""
-        return method(self.write(node.value), "reshape", *(self.extents(node.shape) or ["()"]))
+        return method(self.write(node.value), "reshape", *self.separate(node.shape))
 
     def broadcast_to(self, node: p.BroadcastTo) -> Text:
         """``.expand``; of a number, a new tensor."""
         if isinstance(node.value, p.Scalar):
             return self.full(p.Full(node.shape, node.value.value, node.kind))
-        return method(self.write(node.value), "expand", *self.extents(node.shape))
+        return method(self.write(node.value), "expand", *self.separate(node.shape))
 
     def flip(self, node: p.Flip) -> Text:
         """``.flip``."""

@@ -87,7 +87,8 @@ def align(graph: Graph, value: Labelled, axes: Sequence[Index]) -> Node:
     value = arrange(graph, value, axes)
     in_front = next((n for n, i in enumerate(axes) if i in value.axes), len(axes))
     missing = [n - len(axes) for n in range(in_front, len(axes)) if axes[n] not in value.axes]
-    return graph.expand(value.node, missing, in_front)
+    spare = in_front - (in_front > 0 and axes[0].is_batch)  # no axis of extent 1 lies on the batch axes
+    return graph.expand(value.node, missing, spare)
 
 
 def spread(graph: Graph, value: Labelled, axes: Iterable[Index]) -> Labelled:
