@@ -129,6 +129,8 @@ class NumpyPrinter(Printer):
         if node.function == "where" and node.kind == "real" and all(numbers[1:]):
             first = self._filled((), node.args[1].value, "real")  # type: ignore[attr-defined]
             return fill(self.functions["where"], self.write(node.args[0]), first, self.write(node.args[2]))
+        if node.function in p.COMPARISONS and all(numbers):  # of sizes: a bool of Python's has no methods
+            return call("np.bool_", super().map(node).text)
         return super().map(node)
 
     def cast(self, node: p.Cast) -> Text:

@@ -42,6 +42,9 @@ _WITH_NUMBERS = {
     ("clamp", (False, True, True)): "{0}.clamp({1}, {2})",
     ("clamp", (False, True, False)): "torch.minimum({0}.clamp(min={1}), {2})",
     ("clamp", (False, False, True)): "torch.maximum({0}, {1}).clamp(max={2})",
+    ("clamp", (True, False, False)): "torch.minimum({1}.clamp(min={0}), {2})",
+    ("clamp", (True, False, True)): "{1}.clamp(min={0}).clamp(max={2})",
+    ("clamp", (True, True, False)): "{2}.clamp(max=max({0}, {1}))",
 }
 """Spellings where some arguments are Python numbers, which ``torch.maximum`` and its like do not take."""
 

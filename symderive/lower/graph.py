@@ -22,6 +22,7 @@ _FOLD: dict[str, Callable[..., Expr]] = {
     "mod": Mod,
     "maximum": Max,
     "minimum": Min,
+    "clamp": lambda x, low, high: Min(Max(x, low), high),
     "sqrt": lambda a: a**S.Half,
     "square": lambda a: a**2,
 }
