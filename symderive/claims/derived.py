@@ -1,4 +1,7 @@
-"""The derived formulas: what a correction says. No verdict depends on them: verdicts come from numbers alone."""
+"""The derived formulas: what a correction says, and how far a letter runs that nothing else gives a range.
+
+No verdict depends on them otherwise: verdicts come from numbers alone.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +77,20 @@ class Derived:
             return {}
         unnamed = {n: as_helper(s) for n, s in found.items() if n not in self.nameable}
         return {n: _without(s, unnamed) for n, s in found.items() if n in self.nameable}
+
+    @cached_property
+    def equations(self) -> tuple[model.Equation, ...]:
+        """The same with the range of each letter, and with what deriving has introduced."""
+        if self.derivation is None:
+            return ()
+        from symderive.algebra.derive import spec_letters
+        from symderive.algebra.unbuild import resolved
+
+        try:
+            letters = spec_letters(self.spec, self.derivation.forward)
+            return tuple(resolved(e, letters) for e in self.display.equations)
+        except SymderiveError:
+            return ()
 
     @cached_property
     def nameable(self) -> set[str]:
@@ -195,6 +212,14 @@ class Derived:
         if array and name in self.arrays:
             return self.arrays[name]
         return None if statement is None else to_text(statement if array else self._in_letters(statement, line))
+
+
+def derived_equations(spec: model.Spec) -> tuple[model.Equation, ...]:
+    """The equations of a spec's gradients as formulas print them, derived once for each spec that is asked for."""
+    found: tuple[model.Equation, ...] | None = spec.__dict__.get("derived_equations")
+    if found is None:
+        found = spec.__dict__["derived_equations"] = Derived(spec).equations
+    return found
 
 
 def relabelled(statement: syntax.Statement, new: Sequence[str], known: Collection[str]) -> syntax.Statement:

@@ -97,6 +97,8 @@ class Ranges:
             extent = self._as_in(world.spec.equations, name, syntax.Access)
             if extent is None:
                 extent = self._to_the_end(name)
+            if extent is None:
+                extent = self._as_in((*world.spec.equations, *self._derived()), name, *_TELLING)
             if extent is not None:
                 return extent
             raise ClaimError("range", f"the range of the index {name} is not given anywhere", self.order[name])
@@ -122,6 +124,12 @@ class Ranges:
                 if found:
                     break
         return None
+
+    def _derived(self) -> tuple[model.Equation, ...]:
+        """The equations of the gradients, which print letters that the forward does not have."""
+        from symderive.claims.derived import derived_equations  # which needs a bench itself
+
+        return derived_equations(self.bench.world.spec)
 
     def _telling(self, name: str, kinds: tuple[type[syntax.Node], ...]) -> Iterator[syntax.Node]:
         """The parts of the expression, of some kinds, that may tell the range of an index, the larger ones first."""
@@ -308,3 +316,7 @@ def _letters(node: syntax.Node) -> tuple[str, ...]:
     if isinstance(node, syntax.Binder):
         return node.indices
     return (node.id,) if isinstance(node, syntax.Name) else ()
+
+
+_TELLING = (syntax.Binder, syntax.Access, syntax.Compare, syntax.Logical)
+"""What tells the range of a letter in it, by what stands in its place in equations that do the same."""

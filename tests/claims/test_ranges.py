@@ -103,3 +103,74 @@ def test_a_letter_of_known_range_stands_for_no_other() -> None:
     assert ways == [{"a": "r", "i": "i"}]
     in_place = Alike(lambda a, b: a != "i" or b == "i", commuted=False)
     assert not list(in_place.match(parse_expression("x[a + i]"), parse_expression("x[i + r]"), {}))
+
+
+PRINTED = {
+    "running mean": """
+sizes: {N: 4}
+indices: {i: N}
+inputs: {x: [N]}
+forward: |
+  y[i] = mean[j : j <= i](x[j])
+""",
+    "mean over two": """
+sizes: {N: 4, M: 3}
+inputs: {x: [N, M], w: [N]}
+forward: |
+  y[i] = mean[j, k : j <= i and k <= j](x[j, k]) * w[i]
+""",
+    "product that does not read its index": """
+sizes: {N: 4, M: 3}
+inputs: {x: [N], z: [M]}
+indices: {j: N}
+forward: |
+  y[i] = prod[j : j != i](z[i])
+""",
+    "running product": """
+sizes: {N: 4, M: 3}
+inputs: {x: [N, M]}
+indices: {i: N}
+forward: |
+  y[i] = prod[j, k : j <= i](x[j, k])
+""",
+    "maximum that does not read its index": """
+sizes: {N: 4, M: 3}
+inputs: {x: [N], z: [M]}
+indices: {k: M}
+forward: |
+  y[i] = max[k : k <= i](x[i])
+""",
+    "determinant": """
+sizes: {N: 4, M: 3}
+inputs: {x: [M], z: [N]}
+indices: {i: M, j: M}
+forward: |
+  y[n] = det[i, j](delta(i, j) + x[0] * z[n])
+""",
+}
+
+
+@pytest.mark.parametrize("spec", PRINTED.values(), ids=PRINTED.keys())
+def test_a_printed_gradient_is_right_though_the_forward_lacks_its_letters(spec: str) -> None:
+    for statement in Derived(spec_of(spec)).statements.values():
+        assert verdict(spec, to_text(statement)) == "right", to_text(statement)
+
+
+MEAN = "dx[j] = sum[i : j <= i](dy[i] / {})"
+
+
+@pytest.mark.parametrize(
+    "count", ["sum[p](p <= i)", "sum[p](i >= p)", "sum[p : p <= i](1)", "sum[k](k <= i)", "(i + 1)"]
+)
+def test_a_count_may_be_written_with_any_letter(count: str) -> None:
+    assert verdict(PRINTED["running mean"], MEAN.format(count)) == "right"
+
+
+@pytest.mark.parametrize("count", ["sum[p](p >= i)", "sum[p](1)", "sum[p](p * 2 <= i)"])
+def test_a_count_of_something_else_is_not_right(count: str) -> None:
+    assert verdict(PRINTED["running mean"], MEAN.format(count)) in ("wrong", "invalid")
+
+
+def test_a_condition_that_the_forward_and_the_gradient_write_with_different_ranges_tells_nothing() -> None:
+    spec = PRINTED["product that does not read its index"]
+    assert verdict(spec, "dz[i] = dy[i] * sum[j : i != j](prod[k : j != k](z[i]**2))") == "invalid"
