@@ -16,6 +16,7 @@ from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra import nodes
 from symderive.algebra.comparisons import CONDITIONS
+from symderive.algebra.heads import CALLS, MATRICES, REDUCTIONS, UNORDERED
 from symderive.algebra.letters import Letters
 from symderive.algebra.nodes import Access, Eq, Index, LogSumExp, Where
 from symderive.algebra.program import Equation
@@ -76,7 +77,12 @@ class Writer:
 
     def open(self, binder: nodes.Binder) -> tuple[Expr, tuple[Index, ...]]:
         """The body with named indices in place of the bound ones; the names hold until :meth:`close`."""
-        bound = by_appearance(binder.body, binder.bound, self.order) if type(binder) in _UNORDERED else binder.bound
+        bound = by_appearance(binder.body, binder.bound, self.order) if type(binder) in UNORDERED else binder.bound
+        opened = self._new_letters(bound)
+        return binder.body.xreplace(dict(zip(bound, opened, strict=True))), tuple(opened)
+
+    def _new_letters(self, bound: Iterable[Index]) -> list[Index]:
+        """Named indices of the same extents, whose letters are taken from now on."""
         opened = []
         for index in bound:
             # a letter has one range in an equation, also where an author gives it others elsewhere
@@ -84,7 +90,7 @@ class Writer:
             name = self.letters.choose(index.extent, self.used | others)
             self.used[name] = self.ranges[name] = index.extent
             opened.append(Index(name, index.extent))
-        return binder.body.xreplace(dict(zip(bound, opened, strict=True))), tuple(opened)
+        return opened
 
     def close(self, opened: Iterable[Index]) -> None:
         """A sibling may use the letters again."""
@@ -297,7 +303,7 @@ class Writer:
 
     @write.register
     def _binder(self, expression: nodes.Binder) -> Node:
-        op, neutral = _REDUCTIONS[type(expression)]
+        op, neutral = REDUCTIONS[type(expression)]
         body, opened = self.open(expression)
         condition = None
         if not self.deltas:
@@ -311,12 +317,21 @@ class Writer:
     @write.register(nodes.Inverse)
     @write.register(nodes.Cholesky)
     def _matrix(self, expression: nodes.MatrixBinder) -> Node:
+        """An entry; at a place that is no index of its own it is ``sum[k : k == N - 1 - i](inv[k, j](A[k, j]))``."""
         p, q = expression.at
-        if isinstance(p, Index) and isinstance(q, Index) and p != q:
-            body = expression.body.xreplace(dict(zip(expression.bound, (p, q), strict=True)))
-            names = (self.names.get(p, p.name), self.names.get(q, q.name))
-            return Binder(_MATRICES[type(expression)], names, None, self.write(body))
-        raise InternalError("a matrix is read at a place that is not a pair of indices")
+        own = (isinstance(p, Index) and p != q, isinstance(q, Index))
+        put = self._new_letters(i for i, plain in zip(expression.bound, own, strict=True) if not plain)
+        letters = iter(put)
+        pair = [i if plain else next(letters) for i, plain in zip((p, q), own, strict=True)]
+        body = expression.body.xreplace(dict(zip(expression.bound, pair, strict=True)))
+        names = tuple(self.names.get(i, i.name) for i in pair)
+        node: Node = Binder(MATRICES[type(expression)], names, None, self.write(body))
+        if put:
+            places = ((i, e) for i, e in zip(pair, (p, q), strict=True) if i in put)
+            equal = tuple(syntax.Compare(("==",), (self.write(i), self.write(e))) for i, e in places)
+            node = Binder("sum", self._letters(put), syntax.Logical("and", equal) if equal[1:] else equal[0], node)
+        self.close(put)
+        return node
 
     @write.register
     def _sum(self, expression: nodes.Sum) -> Node:
@@ -346,7 +361,7 @@ class Writer:
     @write.register(nodes.Clamp)
     @write.register(nodes.Stop)
     def _call(self, expression: Expr) -> Node:
-        return Call(_CALLS[type(expression)], tuple(self.write(a) for a in expression.args))
+        return Call(CALLS[type(expression)], tuple(self.write(a) for a in expression.args))
 
     @write.register
     def _floor_div(self, expression: nodes.FloorDiv) -> Node:
@@ -374,25 +389,3 @@ def _scaled(number: Expr, node: Node, writer: Writer) -> Node:
         return Unary("-", _scaled(-number, node, writer))
     result = node if number.p == 1 else Binary("*", writer.write(sympy.Integer(number.p)), node)
     return result if number.q == 1 else Binary("/", result, Number(Fraction(int(number.q))))
-
-
-_REDUCTIONS: dict[type, tuple[str, Expr | None]] = {
-    nodes.Sum: ("sum", S.Zero),
-    nodes.Prod: ("prod", S.One),
-    nodes.Max: ("max", S.NegativeInfinity),
-    nodes.Min: ("min", S.Infinity),
-    nodes.LogSumExp: ("logsumexp", S.NegativeInfinity),
-    nodes.Any: ("any", S.Zero),
-    nodes.All: ("all", S.One),
-    nodes.ArgMax: ("argmax", S.NegativeInfinity),
-    nodes.ArgMin: ("argmin", S.Infinity),
-    nodes.Det: ("det", None),
-    nodes.LogDet: ("logdet", None),
-}
-
-_MATRICES: dict[type, str] = {nodes.Inverse: "inv", nodes.Cholesky: "cholesky"}
-
-_UNORDERED = {binder for binder, (_, neutral) in _REDUCTIONS.items() if neutral is not None}
-"""Binders whose indices may stand in any order: not those of a matrix, whose first index is its row."""
-
-_CALLS: dict[type, str] = {nodes.Maximum: "max", nodes.Minimum: "min", nodes.Clamp: "clamp", nodes.Stop: "stop"}

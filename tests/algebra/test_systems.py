@@ -49,6 +49,11 @@ FORWARDS = {
     "factor of a symmetric expression": ["L[i, j] = cholesky[i, j](b[i] * b[j] + delta(i, j))"],
     "factor of any expression": ["L[i, j] = cholesky[i, j](A[i, j] + b[i] / 9)"],
     "determinant by a factor": ["L[i, j] = cholesky[i, j](A[i, j])", "y = 2 * sum[i](log(L[i, i]))"],
+    "read from its end": ["y = det[i, j](9 * delta(i, j) + A[N - 1 - i, j] * A[i, j])"],
+    "read one row further": ["y = logdet[i, j](9 * delta(i, j) + A[i, j] + pad(A[i - 1, j]))"],
+    "read from both ends": ["y = sum[i, j](b[i] * inv[i, j](9 * delta(i, j) + A[i, j] * A[N - 1 - i, N - 1 - j]))"],
+    "solved from its end": ["x[j] = solve[i, j](9 * delta(i, j) + A[i, j] * A[N - 1 - i, j], b[i])"],
+    "read on its diagonal": ["y = det[i, j](delta(i, j) * b[i] + 9 * delta(i, j) + b[i] * b[j])"],
     "solved with a factor": [
         "L[i, j] = cholesky[i, j](A[i, j])",
         "z[j, k] = solve[i, j](L[i, j], B[i, k])",
