@@ -79,11 +79,14 @@ def is_delta(test: Expr) -> bool:
 
 
 def guarded(factor: Expr, guard: Expr, ctx: Lowering) -> Expr:
-    """``where(guard, factor, 0)``; where neither has the other's indices, the guard is that it holds anywhere."""
+    """``where(guard, factor, 0)``; where neither has the other's indices, the guard is that it holds anywhere.
+
+    That leaves what is infinite to be multiplied by 0 elsewhere, so a factor with a pole is guarded entry by entry.
+    """
     if guard is S.One:
         return factor
     own, other = ctx.free(factor), ctx.free(guard)
-    if not (own <= other or other <= own):
+    if not (own <= other or other <= own or has_pole(factor)):
         if holds_somewhere(guard, tuple(other - own)):
             return factor
         guard = nodes.Any.over(guard, sorted(other - own, key=lambda i: (i.name, i.level)))
@@ -101,12 +104,18 @@ def bare(factor: Expr, masks: Collection[Expr]) -> Expr:
 @lru_cache(maxsize=4096)
 def may_be_infinite(e: Expr) -> bool:
     """Whether an expression of finite tensors may be infinite or undefined: a quotient, a root, a log, an exp."""
+    return bool(e.atoms(exp)) or has_pole(e)
+
+
+@lru_cache(maxsize=4096)
+def has_pole(e: Expr) -> bool:
+    """Whether an expression may be infinite or undefined at a finite place, which an exponential is not."""
     if isinstance(e, Pow):
         base, exponent = e.args
         if not (exponent.is_Integer and exponent.is_nonnegative) and not base.is_extended_positive:
             return True
     if isinstance(e, log) and not e.args[0].is_extended_positive:
         return True
-    if isinstance(e, exp | tan | nodes.LogDet) or (isinstance(e, nodes.Apply) and e.function == "log1p"):
+    if isinstance(e, tan | nodes.LogDet) or (isinstance(e, nodes.Apply) and e.function == "log1p"):
         return True
-    return any(may_be_infinite(a) for a in e.args if isinstance(a, Expr))
+    return any(has_pole(a) for a in e.args if isinstance(a, Expr))
