@@ -32,7 +32,7 @@ from symderive.algebra.shared import share_values
 from symderive.algebra.simplify import Trail, simplify
 from symderive.algebra.steps import Received, Story, gradient_steps
 from symderive.algebra.terms import tensors
-from symderive.algebra.ties import has_unnamed_ties, with_named_entries, with_named_ties
+from symderive.algebra.ties import has_unnamed_ties, with_extremes_again, with_named_entries, with_named_ties
 from symderive.algebra.unbuild import statement
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -72,7 +72,8 @@ def _backward(spec: model.Spec, sweep: SpecSweep, story: Story) -> Program:
         tuple(forward.shapes),
     )
     taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
-    return with_named_ties(backward, letters, taken)
+    backward = with_named_ties(backward, letters, taken)
+    return with_extremes_again(backward, forward, forward.shapes.keys() - sweep.built.shapes.keys(), taken)
 
 
 def _with_introduced(display: Program, forward: Program, built: Program, upstreams: tuple[str, ...]) -> Program:

@@ -165,3 +165,34 @@ class _Apart:
         self.taken |= {f"d{name}"}
         self.equations.append(Equation(name, tuple(named.values()), value.xreplace(named)))
         return Access(name, *places)
+
+
+def with_extremes_again(backward: Program, forward: Program, own: Collection[str], taken: set[str]) -> Program:
+    """The backward that takes the maximum of the ``own`` entries itself, of the very numbers that it compares with it.
+
+    A maximum that the forward has taken may have been rounded otherwise, in another dtype or fused.
+    """
+    known: dict[str, Equation] = {}
+    for equation in forward.equations:
+        if isinstance(equation.right, Max | Min):
+            body = equation.right.body
+            if isinstance(body, Where) and not body.args[0].atoms(Eq):  # of one entry that is picked none is taken
+                body = body.args[1]
+            if isinstance(body, Access) and body.tensor in own:
+                known[equation.tensor] = equation
+    made: dict[str, Equation] = {}
+
+    def again(read: Expr) -> Expr:
+        if not isinstance(read, Access) or read.tensor not in known:
+            return read
+        equation = known[read.tensor]
+        if equation.tensor not in made:
+            word = "largest" if isinstance(equation.right, Max) else "smallest"
+            made[equation.tensor] = replace(equation, tensor=free_name(word, taken))
+        return Access(made[equation.tensor].tensor, *read.indices)
+
+    def rule(node: Expr) -> Expr:
+        return Eq(*map(again, node.args)) if isinstance(node, Eq) else node
+
+    rewritten = [replace(e, right=transform_opened(e.right, rule)) for e in backward.equations]
+    return replace(backward, equations=(*made.values(), *rewritten))

@@ -68,3 +68,10 @@ def test_emitted_code_compares_what_the_maximum_was_taken_of(equation):
         compared = [a.body if isinstance(a, Max | Min) else a for a in tie.args if not a.is_integer]
         assert all(isinstance(a, Access) for a in compared)
         assert all(a.tensor in own or a.tensor in derivation.saved for a in compared)
+
+
+def test_the_backward_takes_the_maximum_of_those_entries_itself():
+    text = f"{HEAD}inputs: {{x: [N], a: []}}\nindices: {{k: N}}\nforward: |\n  y = max[k](x[N - 1 - k] * a * a)\n"
+    derivation = derive(loads(text))
+    assert "largest" in [e.tensor for e in derivation.backward.equations]
+    assert "y" not in derivation.saved
