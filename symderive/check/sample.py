@@ -152,6 +152,9 @@ ASSUMPTIONS: dict[str, Callable[[Draw, np.ndarray], np.ndarray]] = {
 }
 """What each assumption makes of drawn entries, element-wise ones first: a structure keeps them."""
 
+ALONG_ROWS = frozenset({"one_hot", "simplex", "rows"})
+"""What says something of a last axis: nothing where there is none, as of ``[...]`` without batch axes."""
+
 STRUCTURES = ASSUMPTIONS | {"rows": _rows}
 """Those, and what no spec says, but a claim may be right under."""
 
@@ -164,7 +167,7 @@ def draw_input(tensor: model.Input, shape: Sequence[int], classes: int | None, d
         return draw.integers(2, shape).astype(bool)
     values = draw.between(*tensor.range, shape) if tensor.range else draw.entries(shape)
     for name, make in STRUCTURES.items():
-        if name in tensor.assume and values.size:
+        if name in tensor.assume and values.size and (values.ndim or name not in ALONG_ROWS):
             values = np.asarray(make(draw, values))  # a scalar comes back as a number
     return values
 

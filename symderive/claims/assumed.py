@@ -18,6 +18,7 @@ from symderive.check.exact import EXACT
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
 from symderive.check.oracle import shape_of
+from symderive.check.sample import Draw
 from symderive.claims.court import Court
 from symderive.claims.lines import FAULTS, NotJudged
 from symderive.claims.points import Point, Points
@@ -77,6 +78,11 @@ class FittingSizes(SizeChooser):
         fixed = {*dict(assumed.sizes), *assumed.equal[1:]}
         self.names = [n for n in self.names if n not in fixed]
 
+    @property
+    def free(self) -> list[str]:
+        """The sizes of which nothing is assumed."""
+        return [n for n in self.names if n not in self.assumed.equal]
+
     def valid(self, sizes: Mapping[str, int], least: int = 1) -> bool:
         """Whether sizes do, as soon as they are what is assumed of them."""
         return super().valid(self.assumed.completed(sizes), least)
@@ -123,9 +129,11 @@ class Assuming(Points):
         """A random point of sizes that are what is assumed of them."""
         return super().point(self.assumed.completed(sizes), tries)
 
-    def complete(self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "") -> Point:
+    def complete(
+        self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "", draw: Draw | None = None
+    ) -> Point:
         """Inputs with random upstreams, but for those that are assumed."""
-        return self._given(super().complete(sizes, inputs, note))
+        return self._given(super().complete(sizes, inputs, note, draw))
 
     @cached_property
     def rough(self) -> Point:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from symderive.claims.lines import Line, names_in
 from symderive.claims.trees import bound_in
-from symderive.spec import syntax
+from symderive.spec import model, syntax
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
@@ -58,6 +58,22 @@ def borders(trial: Trial) -> list[Border]:
             if key not in found or len(found[key].signs) < len(border.signs):
                 found[key] = border
     return list(found.values())
+
+
+def of_forward(spec: model.Spec) -> list[Border]:
+    """The borders that the equations of a spec draw."""
+    found: dict[tuple[str, syntax.Node, Fraction | None, tuple[str, int] | None], Border] = {}
+    for equation in spec.equations:
+        for border in _inside(equation.right, equation.right, _as_line(equation)):
+            found.setdefault((equation.tensor, border.node, border.step, border.axis), border)
+    return list(found.values())
+
+
+def _as_line(equation: model.Equation) -> Line:
+    """An equation as a line that defines its tensor."""
+    indices = tuple(syntax.Batch() if i == syntax.BATCH else syntax.Name(i) for i in equation.indices)
+    left = syntax.Access(equation.tensor, indices) if indices else syntax.Name(equation.tensor)
+    return Line(syntax.Statement(left, (equation.right,)), "", "helper", equation.tensor, indices)
 
 
 def _inside(node: syntax.Node, root: syntax.Node, line: Line) -> Iterator[Border]:

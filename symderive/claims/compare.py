@@ -19,6 +19,11 @@ def finite(a: Any) -> bool:
     return type(a) in RATIONAL or bool(EXACT.context.isfinite(a))
 
 
+def all_finite(a: np.ndarray) -> bool:
+    """Whether an array has numbers only."""
+    return bool(np.isfinite(a).all()) if a.dtype == float else all(map(finite, a.flat))
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two plain numbers are equal; NaN equals NaN."""
     if type(a) in RATIONAL and type(b) in RATIONAL:

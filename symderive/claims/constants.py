@@ -13,7 +13,7 @@ from symderive.claims.compare import shown
 from symderive.claims.lines import FAULTS, NotJudged, names_in
 from symderive.claims.needed import promising
 from symderive.claims.points import Point
-from symderive.claims.reach import smooth
+from symderive.claims.reach import branches, smooth
 from symderive.claims.result import Diagnosis
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
@@ -92,10 +92,13 @@ def only_for_constant(trial: Trial) -> Ruling | None:
     used = _mentioned(trial)
     for name, value in ((n, v) for n, v in trial.spec.constants.items() if n in used):
         variable = _variable(trial.spec, name)
-        far = [FAR_APART * value] if variable and not smooth(trial) else []  # borders far apart leave room between them
-        for other in (*_others(value), *far):
+        first, second = _others(value)
+        values = {first: MANY, second: FEW}
+        if variable and _draws_borders(trial, name):
+            values = {first: MANY, second: MANY, FAR_APART * value: MANY}  # borders far apart leave room between them
+        for other, most in values.items():
             constants = {**trial.spec.constants, name: other}
-            found = _at_constant(trial, constants) if variable else _at_other_shapes(trial, constants, value)
+            found = _at_constant(trial, constants, most) if variable else _at_other_shapes(trial, constants, value)
             if found is not None and not (variable and _holds_nearby(trial, name)):
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
@@ -178,11 +181,25 @@ def _numbers(text: str) -> set[Fraction]:
     return {n.value for line in parse_lines(text)[0] for n in line.walk() if isinstance(n, syntax.Number)}
 
 
-def _at_constant(trial: Trial, constants: Mapping[str, Fraction]) -> Mapping[str, Any] | None:
+def _draws_borders(trial: Trial, name: str) -> bool:
+    """Whether a constant has a part in what has branches, in the forward or in the claim."""
+    made = {e.tensor: names_in(e.right) for e in trial.spec.equations}
+    made |= {h.name: names_in(h.statement.sides[0]) for h in trial.court.helpers}
+    nodes = [trial.node, *(e.right for e in trial.spec.equations), *(h.statement.sides[0] for h in trial.court.helpers)]
+    waiting = [i for node in nodes for n in node.walk() if branches(n) for i in names_in(n)]
+    known: set[str] = set()
+    while waiting:
+        if (one := waiting.pop()) not in known:
+            known.add(one)
+            waiting += made.get(one, ())
+    return name in known
+
+
+def _at_constant(trial: Trial, constants: Mapping[str, Fraction], most: int) -> Mapping[str, Any] | None:
     """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
-    points = _points_at(trial.court, constants)
     if smooth(trial) and not any(_is_discrete(i) for i in trial.spec.inputs):
-        points = points[:FEW]  # what is smooth on both sides is equal everywhere or nowhere
+        most = FEW  # what is smooth on both sides is equal everywhere or nowhere
+    points = _points_at(trial.court, constants)[:most]
     for number, point in enumerate(points):
         try:
             if number and promising(trial, point, keep=True):
@@ -201,7 +218,10 @@ def _is_discrete(tensor: model.Input) -> bool:
 
 
 FEW = 3
-"""Points with another constant where all is smooth."""
+"""Points with another constant where all is smooth, or where more were looked at with one that is as good."""
+
+MANY = 100
+"""All of them, then."""
 
 
 def _points_at(court: Court, constants: Mapping[str, Fraction]) -> list[Point]:

@@ -19,6 +19,7 @@ from symderive.claims.points import Point, Points
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
 from symderive.claims.trial import Trial
 from symderive.claims.unknown import unknown_function
+from symderive.claims.weight import HEAVY, SmallSizes, weight
 from symderive.claims.world import World
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
@@ -55,6 +56,7 @@ class Court:
         self.under: dict[str, tuple[list[Point], Iterator[Point]]] = {}
         self.assuming: dict[Any, Court] = {}
         self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
+        self.weights: dict[tuple[Any, ...], int] = {}
         self._varied: dict[tuple[Fraction, ...], Court | None] = {}
 
     def varied(self, constants: Mapping[str, Fraction]) -> Court | None:
@@ -65,6 +67,8 @@ class Court:
                 spec = with_constants(self.spec, constants)
                 court = Court(spec, self.statements, self.source, None, self.seed)
                 court.derived_elsewhere = self.derived
+                if isinstance(self.points.chooser, SmallSizes):
+                    court.points.chooser = SmallSizes(spec)
                 self._varied[key] = court if court.few else None
             except (SymderiveError, NotJudged, ValueError):
                 self._varied[key] = None
@@ -75,6 +79,22 @@ class Court:
         """Points of different sizes, where the main ones would be more than is needed."""
         points = self.points
         return [points.point(s) for s in points.plan[:2] if points.chooser.valid(s)]  # type: ignore[arg-type]
+
+    @cached_property
+    def small(self) -> Court:
+        """The same court, at small sizes, for claims that go through very many entries."""
+        court = Court(self.spec, self.statements, self.source, None, self.seed)
+        court.derived, court.derived_elsewhere = self.derived, self.derived_elsewhere
+        court.points.chooser = SmallSizes(self.spec)
+        return court
+
+    def trial(self, line: Line, node: syntax.Node) -> Trial:
+        """The trial of a side, at sizes at which it goes through no more entries than need be."""
+        trial = Trial(self, line, node)
+        if max((weight(trial, sizes) for sizes in self.points.plan), default=0) <= HEAVY:
+            return trial
+        self.small.helpers = list(self.helpers)
+        return Trial(self.small, line, node)
 
     # Benches
 
@@ -183,7 +203,7 @@ class Court:
             if repeated := self.circular(line, node):
                 return replace(result, verdict="invalid", diagnosis=Diagnosis("unknown", sentence(repeated)))
             with np.errstate(all="ignore"):  # what overflows in floats, exact numbers decide
-                verdict, diagnosis, detail = Trial(self, line, node).verdict()
+                verdict, diagnosis, detail = self.trial(line, node).verdict()
         except NotJudged as reason:
             return replace(result, detail=sentence(str(reason)))
         except FAULTS as error:

@@ -18,6 +18,7 @@ from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
 from symderive.claims.scouting import is_singular
 from symderive.claims.trees import number
+from symderive.claims.weight import slowness
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -105,9 +106,14 @@ class Desk:
         self.gave_up |= self.late
         self.most = self.spent + work
 
+    @cached_property
+    def slowness(self) -> int:
+        """How many times as long as others an expression of this claim takes."""
+        return slowness(self.trial, self.points[0].sizes)
+
     def spend(self, node: syntax.Node) -> None:
         """Note that an expression is computed."""
-        self.spent += node.size
+        self.spent += node.size * self.slowness
 
     def spend_forward(self) -> None:
         """Note that another forward is computed and differentiated at both points."""
@@ -259,7 +265,8 @@ class Desk:
         try:
             return self._computed(bench, node, line or self.line)
         finally:
-            self.spent += node.size if kept is None else EACH + kept.computed - before
+            nodes = node.size if kept is None else EACH + kept.computed - before
+            self.spent += nodes * self.slowness
 
     def _computed(self, bench: Bench, node: syntax.Node, line: Line) -> np.ndarray:
         if line.indices is None:
@@ -297,14 +304,14 @@ class Desk:
                     return False
             if line is self.line and self.is_apart and self._says_the_same(node):
                 return False
-            if not all(self._near(b, line, node) for b in self.elsewhere):
-                return False
             trial = type(self.trial)(self.court, line, node)
+            for bench, point in zip(self.elsewhere, self.court.points.main, strict=True):
+                if not self._near(bench, line, node) and not self._holds(trial, point):
+                    return False
             doubtful = next((p for p in self.court.points.scouts if self._far_off(trial, p)), self.points[0])
             if not (outcome := trial.at(doubtful)).holds and not is_singular(trial, outcome):
                 return False
-            self.spent += EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(self.points[0].sizes)
-            return trial.at(self.points[0]).holds and trial.is_right()
+            return self._holds(trial, self.points[0]) and trial.is_right()
         except (ClaimError, NotJudged, *FAULTS):
             return False
 
@@ -312,6 +319,11 @@ class Desk:
         """Whether floats agree at a point: cheaper than exact numbers, which need not be asked where they do not."""
         self.spend(node)
         return bench.agrees(line, node)
+
+    def _holds(self, trial: Trial, point: Point) -> bool:
+        """Whether a changed side holds at a point exactly; where numbers cancel, floats may say that it does not."""
+        self.spent += EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(point.sizes)
+        return trial.at(point).holds
 
     def _far_off(self, trial: Trial, point: Point) -> bool:
         """Whether floats say that a changed side fails; far out they cancel, so that exact numbers must be asked."""

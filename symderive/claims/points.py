@@ -114,9 +114,11 @@ class Points:
         """A random point, away from kinks if so many tries are enough for that."""
         return self.complete(sizes, sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=tries))
 
-    def complete(self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "") -> Point:
-        """Inputs with random upstreams."""
-        draw = sample.Draw(self.rng, exact=True)
+    def complete(
+        self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "", draw: sample.Draw | None = None
+    ) -> Point:
+        """Inputs with random upstreams, exact ones if nothing is said of how they are drawn."""
+        draw = draw or sample.Draw(self.rng, exact=True)
         return Point(sizes, inputs, random_upstreams(self.spec, sizes, draw.entries), note)
 
     @cached_property

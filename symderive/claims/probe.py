@@ -168,6 +168,10 @@ class Probe:
     def _key(self, border: Border, sizes: Sizes) -> tuple[object, ...]:
         return id(border.root), tuple(sizes.items())
 
+    def ranges_of(self, border: Border, point: Point, base: Domain = FLOAT) -> dict[str, int]:
+        """The extents of all indices of the expression in which a border stands, at a point. Raises as a bench does."""
+        return self._ranges_of(border, self._bench(point, border, base))
+
     def _ranges_of(self, border: Border, bench: Bench) -> dict[str, int]:
         """The extents of all indices of the expression in which a border stands."""
         key = self._key(border, bench.world.sizes)

@@ -20,6 +20,7 @@ from symderive.check.oracle import extent_of, shape_of
 from symderive.check.sample import is_free
 from symderive.claims.points import FAR, SIDE, Point, Points
 from symderive.claims.trees import tensor_of
+from symderive.claims.weight import MOST, weight
 from symderive.claims.world import Sizes, is_jacobian
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS
@@ -101,7 +102,12 @@ def far(court: Court) -> list[Point]:
 
 
 def few_derivatives(trial: Trial, sizes: Sizes) -> bool:
-    """Whether a side, with the helpers so far, differentiates few entries: each takes a sweep of its own."""
+    """Whether a side, with the helpers so far, goes through few entries, and differentiates few.
+
+    Each of those takes a sweep of its own.
+    """
+    if weight(trial, sizes) > MOST:
+        return False
     sides = [trial.node, trial.line.statement.left]
     sides += [s for h in trial.court.helpers for s in h.statement.sides[:1]]
     jacobians = [n for s in sides for n in s.walk() if isinstance(n, syntax.Call) and is_jacobian(n)]

@@ -22,7 +22,7 @@ from symderive.check.numbers import Domain
 from symderive.check.objects import from_list, objects
 from symderive.check.oracle import Evaluator, batch_extents, extent_of
 from symderive.claims.adjoints import Adjoints, Leaf
-from symderive.claims.compare import finite
+from symderive.claims.compare import all_finite
 from symderive.claims.sheet import Sheet
 from symderive.claims.tape import Tape
 from symderive.spec import model, syntax
@@ -189,7 +189,7 @@ class ByArrays:
             by = self.sheet.lower(self._node(denominator))
             shape = self.shapes[numerator] + self.shapes[denominator]
             rows = np.zeros(shape, dtype=int) if gradient is None else self._rows(below, gradient, by)
-        if not all(map(finite, rows.flat)):
+        if not all_finite(rows):
             raise Unsupported
         return self.math.numbers.array(rows).reshape(shape)
 

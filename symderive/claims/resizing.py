@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symderive.claims.borders import Border, borders
+from symderive.claims.borders import Border, borders, of_forward
 from symderive.claims.points import Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import TRIES, alike_ids, few_derivatives, fits
@@ -42,15 +42,25 @@ MOST_RESIZED = 10
 def resized(trial: Trial) -> tuple[list[Point], str]:
     """Points at sizes at which borders of indices and sizes have signs that they have at no other.
 
-    With them comes what cannot be judged because all such sizes are too large, or nothing.
+    With them comes what cannot be judged because all such sizes are too large, or nothing. Of the borders of the
+    forward, which are the same for every claim, sizes that are too large are left out.
     """
-    probe, points = Probe(trial), trial.court.points
+    court, probe = trial.court, Probe(trial)
+    if ("resized",) not in court.remembered:
+        court.remembered["resized",] = _resized(probe, of_forward(trial.spec))[0]
+    found, missed = _resized(probe, borders(trial))
+    return [*court.remembered["resized",], *found], missed
+
+
+def _resized(probe: Probe, drawn: Sequence[Border]) -> tuple[list[Point], str]:
+    trial = probe.trial
+    points = trial.court.points
     usual = [p.sizes for p in points.main] + [p.sizes for p in trial.court.remembered.get(("sizes",), ())]
     found: dict[tuple[tuple[str, int | tuple[int, ...]], ...], Point] = {}
     missed = ""
     first = points.plan[0]
     large = {**first, **{name: LARGEST - n for n, name in enumerate(points.chooser.names)}}
-    for border in Signs(trial).of(filter(probe.is_sized, borders(trial))):
+    for border in Signs(trial).of(filter(probe.is_sized, drawn)):
         if probe.is_number(border) or probe.is_fixed(border, first, large):
             continue
         seen = [v for s in usual if (v := probe.at_sizes(border, s)) is not None]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from symderive.check.floats import FLOAT
 from symderive.claims.compare import FINE, finite
 from symderive.claims.crossing import straddling
+from symderive.claims.crowds import in_crowds
 from symderive.claims.lines import ClaimError, NotJudged
 from symderive.claims.outcome import MOST_DIGITS, Outcome
 from symderive.claims.points import FAR, Point
@@ -54,7 +55,7 @@ def scouted(trial: Trial) -> Outcome | None:
             return outcome
         if outcome.undefined is not None:
             undefined = undefined or outcome
-    return undefined or at_poles(trial) or at_ties(trial)
+    return in_crowds(trial) or undefined or at_poles(trial) or at_ties(trial)
 
 
 def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:

@@ -16,7 +16,7 @@ import numpy as np
 from symderive.check.grid_math import GridMath, Value
 from symderive.check.grid_numbers import Unsupported
 from symderive.claims.adjoints import Adjoints, Back, Leaf, front_of, whole
-from symderive.claims.compare import finite
+from symderive.claims.compare import all_finite
 from symderive.claims.sheet_matrices import ways_back
 from symderive.claims.tape import PARTIALS
 
@@ -172,7 +172,7 @@ class Sheet(GridMath):
         below = tuple(map(self.lower, operands))
         value = self.below.matrix(op, *below)
         plain = self.below.plain(value)
-        if not all(map(finite, plain.flat)) or (op == "det" and (plain == 0).any()):
+        if not all_finite(plain) or (op == "det" and (plain == 0).any()):
             raise Unsupported
         backs = [partial(self._one_by_one, back, value) for back in ways_back(self.below, op, value, below)]
         return self.record(value, *zip(operands, backs, strict=True))

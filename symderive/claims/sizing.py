@@ -101,6 +101,11 @@ class SizeChooser:
         self.batched = BATCH_SIZE in extents
         self._regular: dict[tuple[Any, ...], bool] = {}
 
+    @property
+    def free(self) -> list[str]:
+        """The sizes that may be anything that is valid."""
+        return self.names
+
     def valid(self, sizes: Mapping[str, Any], least: int = 1) -> bool:
         """Whether every axis and range that depends on sizes has at least so many entries; fixed ones have one."""
         try:

@@ -125,11 +125,11 @@ class Tape(Domain):
 
     def maximum(self, a: Value, b: Value) -> Value:
         """The larger of two; at a tie each has half of the derivative."""
-        return self._shared(super().maximum(a, b), (a, b))
+        return self._shared(self.base.maximum(self.lower(a), self.lower(b)), (a, b))
 
     def minimum(self, a: Value, b: Value) -> Value:
         """The smaller of two; at a tie each has half of the derivative."""
-        return self._shared(super().minimum(a, b), (a, b))
+        return self._shared(self.base.minimum(self.lower(a), self.lower(b)), (a, b))
 
     def clamp(self, x: Value, low: Value, high: Value) -> Value:
         """``clamp(x, lo, hi)``, which passes the derivative at both ends."""

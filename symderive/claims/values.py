@@ -164,12 +164,27 @@ def _left_permuted(desk: Desk) -> Finding | None:
     """In index form: the indices of the left side stand in another order."""
     assert desk.line.indices is not None
     for order in list(itertools.permutations(range(len(desk.line.indices))))[1:]:
+        if desk.late:
+            return None
+        if not _may_be_permuted(desk, order):
+            continue
         line = desk.left_permuted(order)
         if desk.fits(desk.node, line):
             left = _permuted_left(desk, order)
             sentence = f"The claim is the transpose of {subject(desk)}: what is written is {left}."
             return Finding("transpose", sentence, desk.node, left)
     return None
+
+
+def _may_be_permuted(desk: Desk, order: Sequence[int]) -> bool:
+    """Whether the claim at the first point is the truth with its axes in an order, or in its inverse."""
+    if desk.claimed is None:
+        return True
+    claimed, true = desk.claimed[0], desk.truths[0]
+    if claimed.ndim != len(order) or true.ndim != len(order):
+        return True
+    ways = (true.transpose(o) for o in (order, np.argsort(order)))
+    return any(claimed.shape == way.shape and close_floats(claimed, way) for way in ways)
 
 
 def _permuted_left(desk: Desk, order: Sequence[int]) -> str:

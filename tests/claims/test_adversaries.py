@@ -23,6 +23,7 @@ from symderive.claims import (
     points,
     probe,
     reach,
+    resizing,
     scouting,
     trial,
     world,
@@ -37,6 +38,11 @@ def spec_of(forward, inputs="x: [N]", sizes="N: 3", constants=""):
     return specs.loads(text)
 
 
+BOXES = """w[n] = max(0, min(c[n], C[n]) - max(a[n], A[n]))
+h[n] = max(0, min(d[n], E[n]) - max(b[n], B[n]))
+I[n] = w[n] * h[n]
+U[n] = (c[n] - a[n]) * (d[n] - b[n]) + (C[n] - A[n]) * (E[n] - B[n]) - I[n]
+L = sum[n](1 - I[n] / U[n])"""
 SPECS = {
     "square": spec_of("y[i] = x[i]**2"),
     "product": spec_of("y[i] = x[i] * w[i]", "x: [N], w: [N]"),
@@ -48,6 +54,8 @@ SPECS = {
     "late": spec_of("y[i] = relu(x[i] - 3)"),
     "form": spec_of("q = sum[i, j](x[i] * A[i, j] * x[j])", "x: [N], A: [N, N]"),
     "norm": spec_of("y[..., d] = x[..., d] - mean[i](x[..., i])", "x: [..., D]", "D: 3"),
+    "boxes": spec_of(BOXES, "a: [N], b: [N], c: [N], d: [N], A: [N], B: [N], C: [N], E: [N]"),
+    "beyond": spec_of("y[i] = where(i >= 2*J, x[i], 0) + z[0]", "x: [N], z: [J]", "N: 3, J: 4"),
     "scaled": spec_of("y[i] = c * sin(x[i])", constants="c: 3"),
 }
 
@@ -182,6 +190,14 @@ def no_sizes_beyond(patch):
     patch.setattr(scouting, "resized", lambda trial: ([], ""))
 
 
+def no_crowds(patch):
+    patch.setattr(scouting, "in_crowds", lambda trial: None)
+
+
+def no_sizes_of_the_forward(patch):
+    patch.setattr(resizing, "of_forward", lambda spec: [])
+
+
 def no_borders(patch):
     patch.setattr(scouting, "straddling", lambda trial, more: iter(()))
 
@@ -255,7 +271,10 @@ def sizes_of_derivatives(patch):
 
 FLOOR = "dx[i] = 2*x[i]*dy[i] + abs(x[i])//1000"
 SMALL = "dx[i] = dy[i] * where(abs(x[i]) < 1e-12, 0, 2*x[i])"
+OVERLAP = "da[n] = -I[n]/U[n]**2*(d[n] - b[n]) + (1/U[n] + I[n]/U[n]**2)*where(w[n] > 0 and h[n] > 0, h[n], 0)"
 DEFECTS = [
+    (no_crowds, "boxes", OVERLAP),
+    (no_sizes_of_the_forward, "beyond", "dx[i] = 0"),
     (only_the_first_point, "huber", "de = e"),
     (no_scouts, "square", FLOOR),
     (nothing_far, "square", "dx[i] = (sqrt((x[i] + 1e7)**2) - 1e7)*2*dy[i]"),
@@ -286,4 +305,6 @@ DEFECTS = [
 def test_a_defect_in_the_judge_lets_a_wrong_claim_pass(plant, name, claim, monkeypatch):
     assert not passes(name, claim)
     plant(monkeypatch)
+    if plant is not no_crowds:  # in which much of this is seen, too
+        no_crowds(monkeypatch)
     assert passes(name, claim)
