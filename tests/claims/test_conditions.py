@@ -244,6 +244,14 @@ def test_a_claim_that_varies_with_a_constant_need_not_be_right_at_all_its_values
     assert verdict("level", "dq = -2*where(u < 0, 1 - tau, tau)*u") == ("conditional", "tau = 0.3")
 
 
+def test_what_has_no_axis_has_no_rows():
+    """Without batch axes ``x`` is a number, which is neither one-hot nor sums to 1."""
+    spec = specs.loads("name: f\ninputs: {x: ['...'], z: []}\nforward: 'y[...] = z*x[...]**2'\n")
+    for seed in range(4):
+        (result,) = judge_text(spec, "dx[...] = x[...]", seed=seed)
+        assert result.verdict == "wrong", result.detail
+
+
 def test_a_constant_is_varied_where_the_forward_or_the_claim_mentions_it(monkeypatch):
     """In a forward without it, ``3*c`` may still be an accident of its value."""
     assert verdict("idle", "dx = 6*c*dy*x") == ("conditional", "c = 1 / 3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from symderive.claims.compare import same
 from symderive.claims.points import Points
 from symderive.claims.records import ByArrays, ByEntries, Record, Setting
 from symderive.claims.regular import has_values
+from symderive.claims.world import World
 
 CATALOGUE = Path(__file__).parents[2] / "derivations"
 NAMES = ("attention", "conv1d", "cross_entropy", "huber", "layer_norm", "max_pool1d", "prod", "logcumsumexp")
@@ -78,6 +80,15 @@ def test_second_derivatives_that_are_not_finite_are_left_to_entries(x, known):
     found = record.second({"y": np.array([32, 32])}, "x", "x")
     assert known == (found is not None)
     assert not known or found.tolist() == [[-8, 0], [0, -1]]
+
+
+def test_ties_share_second_derivatives_over_either_way():
+    spec = specs.loads("name: f\nsizes: {N: 2}\ninputs: {x: [N], z: [N]}\nforward: 'y[n] = z[n] * min(x[n], 2*x[n])'\n")
+    inputs = {"x": np.array([0, 1], dtype=object), "z": np.array([3, 5], dtype=object)}
+    world = World(spec, {"N": 2}, inputs, {"y": np.array([1, 1], dtype=object)})
+    expected = [[Fraction(3, 2), 0], [0, 1]]
+    assert world.second("dz", "x").tolist() == expected
+    assert world.twin.plain(world.twin.jacobian(world.twin.gradient("z"), "x")).tolist() == expected
 
 
 def test_an_index_of_no_factor_counts_in_the_gradient():
