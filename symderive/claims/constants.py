@@ -9,12 +9,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from symderive.claims.borders import borders, of_forward
 from symderive.claims.compare import shown
 from symderive.claims.lines import FAULTS, NotJudged, names_in
 from symderive.claims.needed import promising
 from symderive.claims.points import Point
-from symderive.claims.reach import branches, smooth
+from symderive.claims.reach import smooth
 from symderive.claims.result import Diagnosis
+from symderive.claims.signs import Signs
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.claims import parse_lines
@@ -94,11 +96,13 @@ def only_for_constant(trial: Trial) -> Ruling | None:
         variable = _variable(trial.spec, name)
         first, second = _others(value)
         values = {first: MANY, second: FEW}
-        if variable and _draws_borders(trial, name):
+        moves = variable and _draws_borders(trial, name)
+        if moves:
             values = {first: MANY, second: MANY, FAR_APART * value: MANY}  # borders far apart leave room between them
         for other, most in values.items():
             constants = {**trial.spec.constants, name: other}
-            found = _at_constant(trial, constants, most) if variable else _at_other_shapes(trial, constants, value)
+            points = _points_at(trial.court, constants, moves)[:most] if variable else []
+            found = _at_constant(trial, points) if variable else _at_other_shapes(trial, constants, value)
             if found is not None and not (variable and _holds_nearby(trial, name)):
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
@@ -182,11 +186,11 @@ def _numbers(text: str) -> set[Fraction]:
 
 
 def _draws_borders(trial: Trial, name: str) -> bool:
-    """Whether a constant has a part in what has branches, in the forward or in the claim."""
+    """Whether a constant has a part in a border of the forward, or of the claim, of which both sides matter."""
     made = {e.tensor: names_in(e.right) for e in trial.spec.equations}
     made |= {h.name: names_in(h.statement.sides[0]) for h in trial.court.helpers}
-    nodes = [trial.node, *(e.right for e in trial.spec.equations), *(h.statement.sides[0] for h in trial.court.helpers)]
-    waiting = [i for node in nodes for n in node.walk() if branches(n) for i in names_in(n)]
+    drawn = Signs(trial).of([*borders(trial), *of_forward(trial.spec)])
+    waiting = [name for border in drawn if len(border.signs) > 1 for name in names_in(border.node)]
     known: set[str] = set()
     while waiting:
         if (one := waiting.pop()) not in known:
@@ -195,11 +199,10 @@ def _draws_borders(trial: Trial, name: str) -> bool:
     return name in known
 
 
-def _at_constant(trial: Trial, constants: Mapping[str, Fraction], most: int) -> Mapping[str, Any] | None:
+def _at_constant(trial: Trial, points: list[Point]) -> Mapping[str, Any] | None:
     """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
     if smooth(trial) and not any(_is_discrete(i) for i in trial.spec.inputs):
-        most = FEW  # what is smooth on both sides is equal everywhere or nowhere
-    points = _points_at(trial.court, constants)[:most]
+        points = points[:FEW]  # what is smooth on both sides is equal everywhere or nowhere
     for number, point in enumerate(points):
         try:
             if number and promising(trial, point, keep=True):
@@ -224,14 +227,18 @@ MANY = 100
 """All of them, then."""
 
 
-def _points_at(court: Court, constants: Mapping[str, Fraction]) -> list[Point]:
-    """The first point, and those on the sides of the kinks, with other constants: the same for every claim."""
-    key = "constants", *constants.values()
+def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> list[Point]:
+    """The first point, and those on the sides of the kinks, with other constants: the same for every claim.
+
+    Where those move borders, sides are looked for anew.
+    """
+    key = "constants", moves, *constants.values()
     if key not in court.remembered:
         points = court.points
         varied = replace(points, spec=replace(court.spec, constants=dict(constants)))
         try:
-            candidates = [points.main[0], *(p for p in [*varied.main, *points.scouts] if p.note)]
+            sides = varied.main if moves else points.main
+            candidates = [points.main[0], *(p for p in [*sides, *points.scouts] if p.note)]
         except SymderiveError:
             candidates = []
         court.remembered[key] = [q for p in candidates if varied.smooth(q := replace(p, constants=constants))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,9 @@ SHARE = MOST_WORK // 4
 
 EXACTLY = 3000, 25
 """What it takes to judge a candidate exactly, in such nodes, and for each multiplication of the forward."""
+
+ONCE = Fraction(1, 12)
+"""The part of that which one point takes."""
 
 EACH = 10
 """What it takes to make a candidate, in such nodes."""
@@ -306,7 +310,7 @@ class Desk:
                 return False
             trial = type(self.trial)(self.court, line, node)
             for bench, point in zip(self.elsewhere, self.court.points.main, strict=True):
-                if not self._near(bench, line, node) and not self._holds(trial, point):
+                if not self._near(bench, line, node) and not self._holds(trial, point, ONCE):
                     return False
             doubtful = next((p for p in self.court.points.scouts if self._far_off(trial, p)), self.points[0])
             if not (outcome := trial.at(doubtful)).holds and not is_singular(trial, outcome):
@@ -320,9 +324,12 @@ class Desk:
         self.spend(node)
         return bench.agrees(line, node)
 
-    def _holds(self, trial: Trial, point: Point) -> bool:
-        """Whether a changed side holds at a point exactly; where numbers cancel, floats may say that it does not."""
-        self.spent += EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(point.sizes)
+    def _holds(self, trial: Trial, point: Point, part: Fraction = Fraction(1)) -> bool:
+        """Whether a changed side holds at a point exactly; where numbers cancel, floats may say that it does not.
+
+        ``part`` of what a whole verdict takes is noted.
+        """
+        self.spent += int(part * (EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(point.sizes)))
         return trial.at(point).holds
 
     def _far_off(self, trial: Trial, point: Point) -> bool:
