@@ -33,7 +33,7 @@ UNIT: Bounds = (0, 1)
 TWO_SIDED: Bounds = (-1, 1)
 
 _FIXED: Mapping[str, Bounds] = {
-    "exp": UP, "softplus": UP, "abs": UP, "square": UP, "sqrt": UP, "rsqrt": UP, "cosh": (1, INF), "norm": UP,
+    "exp": UP, "softplus": UP, "abs": UP, "square": UP, "rsqrt": UP, "cosh": (1, INF), "norm": UP,
     "sigmoid": UNIT, "softmax": UNIT, "delta": UNIT, "one_hot": UNIT, "eye": UNIT, "any": UNIT, "all": UNIT,
     "sin": TWO_SIDED, "cos": TWO_SIDED, "tanh": TWO_SIDED, "erf": TWO_SIDED, "sign": TWO_SIDED,
     "log_softmax": (-INF, 0), "log_sigmoid": (-INF, 0),
@@ -97,7 +97,7 @@ class Signs:
             case syntax.Method(value=syntax.Name(id="F"), name=op, arguments=(_, *_) as operands) if self.library:
                 return self._of_call(op, operands)
             case syntax.Method(name=op, value=value):
-                return _FIXED.get(op) or _reduced(op, self.bounds(value), may_be_empty=False)
+                return self._of_call(op, (value,)) if op == "sqrt" else self._of_method(op, value)
             case syntax.Binder(op=op, condition=condition, body=body):
                 return _FIXED.get(op) or _reduced(op, self.bounds(body), condition is not None)
             case syntax.Attribute(name="T", value=value) | syntax.Subscript(value=value):
@@ -107,9 +107,14 @@ class Signs:
     def _all(self, nodes: Iterable[syntax.Node]) -> list[Bounds]:
         return [self.bounds(n) for n in nodes]
 
+    def _of_method(self, op: str, value: syntax.Node) -> Bounds:
+        return _FIXED.get(op) or _reduced(op, self.bounds(value), may_be_empty=False)
+
     def _of_call(self, op: str, operands: tuple[syntax.Node, ...]) -> Bounds:
         if op in _FIXED:
             return _FIXED[op]
+        if op == "sqrt":
+            return _root(self.bounds(operands[0]))
         if op == "where":
             return _union(self._all(operands[1:]))
         if op in ("sum", "mean", "prod", *_EXTREMA) and len(operands) == 1:
@@ -195,6 +200,11 @@ def _quotient(a: Bounds, b: Bounds) -> Bounds:
         return ANY
     low, high = (INF if n == 0 else 0 if n == INF else Fraction(1) / Fraction(n) for n in b)
     return _product(a, (high, low))
+
+
+def _root(a: Bounds) -> Bounds:
+    """A root is no smaller than its argument below 1, and no smaller than 1 above."""
+    return max(0, min(a[0], 1)), max(1, a[1]) if a[1] > 0 else 0
 
 
 def _power(a: Bounds, exponent: Fraction | None) -> Bounds:

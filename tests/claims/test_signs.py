@@ -59,6 +59,7 @@ INF = math.inf
         ("x", (-INF, INF)), ("q", (-1, 2)), ("t - 1", (-1, 0)), ("N - 1", (0, INF)), ("pi", (0, INF)),
         ("v - low", (2, INF)), ("low - v", (-INF, -2)), ("q*q", (0, INF)), ("q*low", (-4, 2)), ("-2*v", (-INF, 0)),
         ("1 - exp(x)", (-INF, 1)), ("-abs(x)*(v + 1)", (-INF, 0)), ("1/(v + eps)", (0, 1000)), ("1/x", (-INF, INF)),
+        ("sqrt(N)", (1, INF)), ("sqrt(t)", (0, 1)), ("(v + eps).sqrt()", (Fraction(1, 1000), INF)),
         ("t/(low - v)", (Fraction(-1, 2), 0)), ("0/v", (0, 0)), ("v/0", (-INF, INF)), ("sigmoid(x)**2", (0, 1)),
         ("min(-abs(x), p - 70)", (-INF, 0)), ("max(x, q)", (-1, INF)), ("clamp(x, low, eps)", (-2, Fraction(1, 1000))),
         ("where(x > 0, q, low)", (-2, 2)), ("F.relu(q)", (0, 2)), ("q.sum()", (-INF, INF)), ("t.prod()", (0, 1)),
@@ -172,6 +173,7 @@ PAIRS = specs.loads("name: op\nsizes: {N: 3}\ninputs: {x: [N, 2]}\nforward: 'y[n
         ("n >= 0", False),
         ("N > 0", False),
         ("3/pi > 0", False),
+        ("1/sqrt(N) > 2", False),
     ],
 )
 def test_sizes_are_looked_for_where_they_matter(condition, scans, monkeypatch):
