@@ -70,13 +70,6 @@ def _extents(grid: Grid, node: syntax.Binder, shapes: Sequence[tuple[int, ...]])
     return shape
 
 
-def _factors(node: syntax.Node) -> list[syntax.Node]:
-    """The factors of a product, in order."""
-    if isinstance(node, syntax.Binary) and node.op == "*":
-        return [*_factors(node.left), *_factors(node.right)]
-    return [node]
-
-
 def _body(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside: object = None) -> Value:
     """The body over all values of the bound indices, another number where the condition does not hold."""
     with grid.only(condition):
@@ -90,7 +83,7 @@ def _body(grid: Grid, node: syntax.Binder, condition: np.ndarray | None, outside
 
 
 def _sum(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value:
-    if condition is None and len(factors := _factors(node.body)) > 1:
+    if condition is None and len(factors := [*syntax.operands(node.body, "*")]) > 1:
         values = [grid.value(f) for f in factors]
         return grid.math.contract(
             values, _extents(grid, node, [grid.math.plain(v).shape for v in values]), _axes(grid, node)
@@ -111,7 +104,7 @@ def _sum_of_few(grid: Grid, node: syntax.Binder, condition: np.ndarray, used: se
     first = grid.axes[indices[0]]
     column = [-1 if axis == first else 1 for axis in range(grid.rank)]
     places = {i: at[grid.axes[i]].reshape(column) for i in indices}
-    factors = _factors(node.body)
+    factors = [*syntax.operands(node.body, "*")]
     whole = [_gathered(grid, factor, places) for factor in factors]
     before = dict(grid.index), set(grid.listed)
     try:

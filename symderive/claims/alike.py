@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 
+from symderive.claims.trees import terms_of
 from symderive.record import record
 from symderive.spec import syntax
 
@@ -78,9 +79,9 @@ Groups = list[tuple[bool, list[Part]]]
 def _taken_apart(node: syntax.Node) -> tuple[object, Groups]:
     """What a node is, and its parts in groups; True says that the order within a group means nothing."""
     if isinstance(node, syntax.Binary | syntax.Unary) and node.op in ("+", "-"):
-        return "sum", [(True, list(_terms(node, 1)))]
+        return "sum", [(True, [*terms_of(node)])]
     if isinstance(node, syntax.Binary) and node.op == "*":
-        return "product", [(True, [(None, f) for f in _factors(node)])]
+        return "product", [(True, [(None, f) for f in syntax.operands(node, "*")])]
     if isinstance(node, syntax.Logical):
         return ("logical", node.op), [(True, [(None, o) for o in node.operands])]
     if isinstance(node, syntax.Compare) and len(node.ops) == 1:
@@ -96,25 +97,6 @@ def _taken_apart(node: syntax.Node) -> tuple[object, Groups]:
     children: list[Part] = [(None, n) for n in node.children()]
     free = isinstance(node, syntax.Call) and node.function == "delta"
     return (type(node), *_plain(node)), [(free, children)]
-
-
-def _terms(node: syntax.Node, sign: int) -> Iterator[Part]:
-    """The terms of a sum with their signs."""
-    if isinstance(node, syntax.Binary) and node.op in ("+", "-"):
-        yield from _terms(node.left, sign)
-        yield from _terms(node.right, sign if node.op == "+" else -sign)
-    elif isinstance(node, syntax.Unary) and node.op in ("+", "-"):
-        yield from _terms(node.operand, sign if node.op == "+" else -sign)
-    else:
-        yield sign, node
-
-
-def _factors(node: syntax.Node) -> Iterator[syntax.Node]:
-    if isinstance(node, syntax.Binary) and node.op == "*":
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
 
 
 def _plain(node: syntax.Node) -> Iterator[object]:

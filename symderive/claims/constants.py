@@ -14,6 +14,7 @@ from symderive.claims.compare import shown
 from symderive.claims.lines import FAULTS, NotJudged, names_in
 from symderive.claims.needed import promising
 from symderive.claims.points import Point
+from symderive.claims.probe import Probe
 from symderive.claims.reach import smooth
 from symderive.claims.result import Diagnosis
 from symderive.claims.signs import Signs
@@ -187,16 +188,9 @@ def _numbers(text: str) -> set[Fraction]:
 
 def _draws_borders(trial: Trial, name: str) -> bool:
     """Whether a constant has a part in a border of the forward, or of the claim, of which both sides matter."""
-    made = {e.tensor: names_in(e.right) for e in trial.spec.equations}
-    made |= {h.name: names_in(h.statement.sides[0]) for h in trial.court.helpers}
+    probe = Probe(trial)
     drawn = Signs(trial).of([*borders(trial), *of_forward(trial.spec)])
-    waiting = [name for border in drawn if len(border.signs) > 1 for name in names_in(border.node)]
-    known: set[str] = set()
-    while waiting:
-        if (one := waiting.pop()) not in known:
-            known.add(one)
-            waiting += made.get(one, ())
-    return name in known
+    return any(name in probe.behind(border) for border in drawn if len(border.signs) > 1)
 
 
 def _at_constant(trial: Trial, points: list[Point]) -> Mapping[str, Any] | None:

@@ -22,7 +22,7 @@ from symderive.check.oracle import extent_of, shape_of
 from symderive.claims.lines import FAULTS, ClaimError
 from symderive.claims.outcome import Outcome
 from symderive.claims.points import Point, Points
-from symderive.claims.reach import few_derivatives, smooth
+from symderive.claims.reach import few_derivatives, fits, smooth
 from symderive.claims.world import Sizes
 from symderive.errors import SymderiveError
 from symderive.spec import model
@@ -90,11 +90,10 @@ def _plain(spec: model.Spec) -> set[str]:
 def _crowded(points: Points, names: tuple[str, ...]) -> Sizes | None:
     """Sizes as large as is cheap; None where that is not large."""
     first = points.plan[0]
-    most = MOST_WORK // 40 if points.chooser.matrices else MOST_WORK  # those are computed number by number, and slowly
     extent = LARGEST
-    while names and extent > 2 * max(points.plan[0][n] for n in names):  # type: ignore[type-var, operator]
+    while names and extent > 2 * max(first[n] for n in names):  # type: ignore[type-var, operator]
         sizes = {**first, **{n: extent + k for k, n in enumerate(names)}}
-        if points.chooser.does(sizes, most):
+        if fits(points, sizes, MOST_WORK) and points.chooser.regular(sizes):
             return sizes
         extent //= 2
     return None

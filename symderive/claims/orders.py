@@ -81,7 +81,7 @@ def _is_product(node: syntax.Node) -> bool:
 
 def _broken(desk: Desk, node: syntax.Node) -> tuple[list[tuple[str, syntax.Node]], list[Operand]] | None:
     """The factors in front of a product that has no value, and its operands; None where these have none, either."""
-    chain = list(_chain(node))
+    chain = list(syntax.operands(node, "@"))
     if len(chain) > MOST_OPERANDS or _shape(desk, node) is not None:
         return None
     front: list[tuple[str, syntax.Node]] = []
@@ -100,14 +100,6 @@ def _broken(desk: Desk, node: syntax.Node) -> tuple[list[tuple[str, syntax.Node]
         bare = part.value if isinstance(part, syntax.Attribute) and turned else part
         operands.append(Operand(bare, turned and len(shape) == 2, shape[::-1] if turned else shape))
     return front, operands
-
-
-def _chain(node: syntax.Node) -> Iterator[syntax.Node]:
-    if isinstance(node, syntax.Binary) and node.op == "@":
-        yield from _chain(node.left)
-        yield from _chain(node.right)
-    else:
-        yield node
 
 
 def _shape(desk: Desk, node: syntax.Node) -> tuple[int, ...] | None:

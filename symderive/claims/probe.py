@@ -168,9 +168,9 @@ class Probe:
     def _key(self, border: Border, sizes: Sizes) -> tuple[object, ...]:
         return id(border.root), tuple(sizes.items())
 
-    def ranges_of(self, border: Border, point: Point, base: Domain = FLOAT) -> dict[str, int]:
+    def ranges_of(self, border: Border, point: Point) -> dict[str, int]:
         """The extents of all indices of the expression in which a border stands, at a point. Raises as a bench does."""
-        return self._ranges_of(border, self._bench(point, border, base))
+        return self._ranges_of(border, self._bench(point, border, FLOAT))
 
     def _ranges_of(self, border: Border, bench: Bench) -> dict[str, int]:
         """The extents of all indices of the expression in which a border stands."""

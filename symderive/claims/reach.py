@@ -165,9 +165,8 @@ def _squares(names: list[str]) -> Iterator[dict[str, int]]:
     yield from (dict.fromkeys(names, n) for n in (7, 5, 4) if len(names) > 1)
 
 
-def fits(points: Points, sizes: Sizes) -> bool:
+def fits(points: Points, sizes: Sizes, most: int = MOST_WORK) -> bool:
     """Whether a forward at those sizes is cheap enough."""
-    most = MOST_WORK
     if points.chooser.matrices:  # computed number by number, and slowly
         most //= 40
     return points.chooser.valid(sizes) and points.chooser.work(sizes) <= most

@@ -77,10 +77,6 @@ class Signs:
         low, high = self.bounds(border.node)
         return tuple(s for s in border.signs if (low < 0 if s < 0 else high > 0 if s > 0 else low <= 0 <= high))
 
-    def nonnegative(self, node: syntax.Node) -> bool:
-        """Whether an expression is nowhere negative."""
-        return bool(self.bounds(node)[0] >= 0)
-
     def bounds(self, node: syntax.Node) -> Bounds:
         """Between which numbers an expression lies."""
         match node:

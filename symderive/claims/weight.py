@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from sympy import Symbol
 
-from symderive.check.floats import FLOAT
 from symderive.claims.borders import BOTH, Border
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.probe import Hollow, Probe
@@ -67,7 +66,7 @@ def _entries(probe: Probe, node: syntax.Node, line: Line, sizes: Sizes) -> int:
     if not border.indexed:
         return 0
     try:
-        ranges = probe.ranges_of(border, Hollow(sizes, {}, {}), FLOAT)
+        ranges = probe.ranges_of(border, Hollow(sizes, {}, {}))
     except (ClaimError, *FAULTS):
         return 0
     inside = [names_in(n) | set(n.indices) for n in node.walk() if isinstance(n, syntax.Binder)]

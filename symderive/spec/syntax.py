@@ -247,6 +247,15 @@ class Statement(Node):
         return self.sides[-1]
 
 
+def operands(node: Node, op: str) -> Iterator[Node]:
+    """The operands of a chain of one operator, in order."""
+    if isinstance(node, Binary) and node.op == op:
+        yield from operands(node.left, op)
+        yield from operands(node.right, op)
+    else:
+        yield node
+
+
 _POSITIONAL = (Number, Name, Batch, Unary, Binary, Compare, Logical, Not)
 
 

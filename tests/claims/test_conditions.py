@@ -37,6 +37,7 @@ CROSS = "p[n] = sigmoid(x[n])\nL = -sum[n](t[n]*log(p[n]) + (1 - t[n])*log(1 - p
 SPECS = {
     "mask": spec_of("L = sum[n](m[n]*x[n]**2)", "x: [N], m: [N]"),
     "error": spec_of("L = sum[n](m[n]*(x[n] - t[n])**2)", "x: [N], t: [N], m: {shape: [N], grad: false}"),
+    "clip": spec_of("y[n] = clamp(x[n], -c, c)", "x: [N]", "c: 1"),
     "idle": spec_of("y[n] = x[n]**2", "x: [N]", "c: 1/3"),
     "margin": spec_of(MARGIN, "a: [N], b: [N], y: [N]", "m: 0.4"),
     "signed": spec_of(MARGIN, "a: [N], b: [N], y: {shape: [N], assume: binary}", "m: 0.4"),
@@ -242,6 +243,14 @@ def test_a_claim_that_varies_with_a_constant_need_not_be_right_at_all_its_values
     assert verdict("level", "dq = -2*abs(tau - (u < 0))*u + where(tau > 0.3001, u, 0)") == ("conditional", "tau = 0.3")
     monkeypatch.setattr(constants, "_holds_nearby", lambda *a: False)
     assert verdict("level", "dq = -2*where(u < 0, 1 - tau, tau)*u") == ("conditional", "tau = 0.3")
+
+
+def test_a_constant_is_varied_far_where_it_draws_a_border(monkeypatch):
+    """At 1, 2 and 3 the bound of 5 is never reached."""
+    claim = "dx = dy*where(abs(x) <= min(c, 5), 1, 0)"
+    assert verdict("clip", claim) == ("conditional", "c = 1")
+    monkeypatch.setattr(constants, "_draws_borders", lambda *given: False)
+    assert verdict("clip", claim) == ("right", None)
 
 
 def test_what_has_no_axis_has_no_rows():
