@@ -28,14 +28,16 @@ class Cycle:
 
 
 def test_inside_only_what_is_made_there_is_collected():
-    before, old = gc.get_freeze_count(), weakref.ref(Cycle())
+    before, old, often = gc.get_freeze_count(), weakref.ref(Cycle()), gc.get_threshold()
     with only_new_garbage():
+        assert gc.get_threshold()[0] > often[0]
         assert gc.get_freeze_count() > before
         new = weakref.ref(Cycle())
         gc.collect()
         assert new() is None
         assert old() is not None
     assert gc.get_freeze_count() == before
+    assert gc.get_threshold() == often
     gc.collect()
     assert old() is None
 

@@ -40,15 +40,10 @@ from symderive.spec import model, syntax
 
 def derive(spec: model.Spec) -> Derivation:
     """The gradients of a spec's outputs with respect to each of its ``wrt``, with the steps that lead to them."""
-    sweep, story = swept(spec)
-    backward = _backward(spec, sweep, story)
-    if has_unnamed_ties(backward):
-        sweep, story = swept(spec, entries=True)
-        backward = _backward(spec, sweep, story)
+    sweep, story, backward = _adjoints(spec)
+    display = _display(sweep, backward)
     built, forward, letters = sweep.built, sweep.forward, sweep.letters
     one = _upstream_of_loss(forward, sweep.upstreams)
-    display = with_batch_count(backward.put(one), letters.taken)
-    display = _with_introduced(display, forward, built, sweep.upstreams)
     backward = write_out_products(backward)
     taken = {*letters.taken, *forward.shapes, *(e.tensor for e in backward.equations), *sweep.upstreams}
     forward, backward = share_values(forward, backward, sweep.indices_of, taken)
@@ -57,6 +52,35 @@ def derive(spec: model.Spec) -> Derivation:
     gradients = {name: Gradient(name, f"d{name}", telling) for name in spec.wrt}
     forward = prune(forward, {*forward.outputs, *saved})
     return Derivation(spec, forward, backward, display, sweep.upstreams, saved, gradients, telling, built)
+
+
+@record
+class Formulas:
+    """The gradients as formulas print them, and the forward that they read: of a derivation what is quicker found."""
+
+    forward: Program
+    display: Program
+
+
+def formulas(spec: model.Spec) -> Formulas:
+    """The same as :func:`derive` prints, without what only a program that computes them needs."""
+    sweep, _, backward = _adjoints(spec)
+    return Formulas(sweep.forward, _display(sweep, backward))
+
+
+def _adjoints(spec: model.Spec) -> tuple[SpecSweep, Story, Program]:
+    sweep, story = swept(spec)
+    backward = _backward(spec, sweep, story)
+    if has_unnamed_ties(backward):
+        sweep, story = swept(spec, entries=True)
+        backward = _backward(spec, sweep, story)
+    return sweep, story, backward
+
+
+def _display(sweep: SpecSweep, backward: Program) -> Program:
+    one = _upstream_of_loss(sweep.forward, sweep.upstreams)
+    display = with_batch_count(backward.put(one), sweep.letters.taken)
+    return _with_introduced(display, sweep.forward, sweep.built, sweep.upstreams)
 
 
 def _backward(spec: model.Spec, sweep: SpecSweep, story: Story) -> Program:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 
-from sympy import Abs, Expr, log, sign
+from sympy import Abs, Expr, log, preorder_traversal, sign
 from sympy.functions.elementary.exponential import exp as Exp
 
 from symderive.algebra.factor import expanded, factor_sum
@@ -23,7 +26,20 @@ from symderive.algebra.rules import (
     value_times_sign,
 )
 from symderive.algebra.terms import Pass, cost, transform_opened
+from symderive.errors import UnsupportedError
 from symderive.record import record
+
+_longest: ContextVar[int] = ContextVar("_longest", default=0)
+
+
+@contextmanager
+def of_at_most(nodes: int) -> Iterator[None]:
+    """Inside, an expression of more nodes is not simplified: :class:`UnsupportedError` says that it is too long."""
+    token = _longest.set(nodes)
+    try:
+        yield
+    finally:
+        _longest.reset(token)
 
 
 @record
@@ -89,6 +105,9 @@ def simplify(expression: Expr, known: tuple[Knowledge, ...]) -> Trail:
 
     ``known`` are ways to recognise named tensors: the first reads definitions plainly, others also solve them.
     """
+    most = _longest.get()
+    if most and next(islice(preorder_traversal(expression), most, None), None) is not None:
+        raise UnsupportedError("a formula is too long to be simplified")
     best: Trail | None = None
     for knowledge in known:
         trail = Trail(expression)

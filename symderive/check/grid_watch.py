@@ -21,6 +21,7 @@ from symderive.check.grid_math import GridMath, Value
 from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.grid_whole import is_whole
 from symderive.check.kinks import Kink, measures_of
+from symderive.check.moving import fixed_places
 from symderive.check.oracle import batch_extents, extent_of
 from symderive.errors import Span
 from symderive.spec import model, syntax
@@ -34,13 +35,20 @@ class WatchedGrid(Grid):
     ahead = False
 
     def __init__(
-        self, *arguments: Any, kinks: list[Kink], sites: Iterator[int], whole: set[str], mixed: set[str]
+        self,
+        *arguments: Any,
+        kinks: list[Kink],
+        sites: Iterator[int],
+        whole: set[str],
+        mixed: set[str],
+        fixed: frozenset[Span],
     ) -> None:
         super().__init__(*arguments)
         self.kinks = kinks
         self.sites = sites
         self.whole_tensors = whole
         self.mixed_tensors = mixed
+        self.fixed = fixed
         self.active: np.ndarray | None = None
 
     # Records
@@ -52,15 +60,24 @@ class WatchedGrid(Grid):
         counts = active & ~np.isnan(distances)
         for side in np.unique(sides[counts]):
             nearest = float(np.min(distances[counts & (sides == side)]))
-            self.kinks.append(Kink(site, kind, span, int(side), nearest))
+            self.kinks.append(Kink(site, kind, span, int(side), nearest, kind == "pole" or span not in self.fixed))
 
     def between(self, kind: str, span: Span, nodes: Sequence[syntax.Node | None], a: Value, b: Value) -> None:
         """Record how far apart two numbers are; two integers have no kinks."""
-        if all(n is None or is_whole(self, n) for n in nodes):
+        if self.all_whole(span, nodes):
             next(self.sites)
             return
         difference = np.where(a == b, 0.0, a - b)
         self.add(kind, span, np.sign(np.nan_to_num(difference)), np.abs(difference))
+
+    def all_whole(self, span: Span, nodes: Sequence[syntax.Node | None]) -> bool:
+        """Whether numbers are integers; where some are and some are not, that is of no account if nothing moves."""
+        try:
+            return all(n is None or is_whole(self, n) for n in nodes)
+        except Unsupported:
+            if span in self.fixed:
+                return False
+            raise
 
     @contextmanager
     def only(self, condition: np.ndarray | None) -> Iterator[None]:
@@ -198,8 +215,9 @@ def passed(
             ranges = {i: extent_of(r, sizes) for i, r in equation.ranges.items()}
             ordered = {i: ranges[i] for i in equation.indices} | ranges
             grid = WatchedGrid(
-                GridMath(numbers), ordered, read, scalars, kinks=kinks, sites=sites, whole=whole, mixed=mixed
-            )
+                GridMath(numbers), ordered, read, scalars,
+                kinks=kinks, sites=sites, whole=whole, mixed=mixed, fixed=fixed_places(spec),
+            )  # fmt: skip
             tensors[equation.tensor] = grid.evaluate(equation.right, equation.indices)
             try:
                 if is_whole(grid, equation.right):

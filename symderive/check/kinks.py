@@ -19,13 +19,17 @@ from symderive.spec.functions import FUNCTIONS
 
 @dataclass(frozen=True)
 class Kink:
-    """One argument at a kink. ``side`` is its sign, or the position of the extremum; ``distance`` how far from it."""
+    """One argument at a kink. ``side`` is its sign, or the position of the extremum; ``distance`` how far from it.
+
+    What ``moves`` depends on a real input; what does not is no kink of the gradient, though it has two sides.
+    """
 
     site: int
     kind: str
     span: Span
     side: int
     distance: float
+    moves: bool = True
 
     @property
     def is_pole(self) -> bool:
@@ -135,8 +139,8 @@ def measures_of(name: str) -> tuple[str, list[Callable[[float], tuple[int, float
 
 
 def nearest(kinks: Sequence[Kink]) -> float:
-    """The distance to the nearest kink or pole, inf where there is none."""
-    return min((k.distance for k in kinks), default=math.inf)
+    """The distance to the nearest kink or pole that moves, inf where there is none."""
+    return min((k.distance for k in kinks if k.moves), default=math.inf)
 
 
 def sides(kinks: Sequence[Kink]) -> set[tuple[int, Any]]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,13 @@ def extent_of(expression: Expr | int, sizes: Mapping[str, int | tuple[int, ...]]
         return expression
     if expression.is_Symbol and isinstance(known := sizes.get(expression.name), int):  # type: ignore[attr-defined]
         return known
-    values = {size(name): n for name, n in sizes.items() if isinstance(n, int)}
-    values[BATCH_SIZE] = math.prod(batch_extents(sizes))
+    return _extent_of(expression, tuple(sizes.items()))
+
+
+@lru_cache(maxsize=4096)
+def _extent_of(expression: Expr, sizes: tuple[tuple[str, int | tuple[int, ...]], ...]) -> int:
+    values = {size(name): n for name, n in sizes if isinstance(n, int)}
+    values[BATCH_SIZE] = math.prod(batch_extents(dict(sizes)))
     return int(expression.xreplace({s: values[s] for s in expression.free_symbols}))
 
 

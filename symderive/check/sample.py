@@ -18,6 +18,7 @@ import numpy as np
 from symderive.check import grid_watch
 from symderive.check.grid_numbers import Unsupported
 from symderive.check.kinks import Kink, nearest, sides
+from symderive.check.moving import marked
 from symderive.check.oracle import Evaluator, extent_of, shape_of
 from symderive.spec import model, syntax
 
@@ -208,7 +209,7 @@ def passed(spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray]) -> t
             pass  # entry by entry, then
     evaluator = Evaluator.of(spec, floats, sizes, watch=True)
     finite = all(np.isfinite(evaluator.tensor(name)).all() for name in spec.outputs)
-    return evaluator.kinks, bool(finite)
+    return marked(spec, evaluator.kinks), bool(finite)
 
 
 SMALL = 40
@@ -252,7 +253,7 @@ def away_from_kinks(
     for count, drawn in enumerate(_draws(rng, exact, tries), 1):
         point = draw_inputs(spec, sizes, replace(drawn, rough=rough))
         kinks, finite = passed(spec, sizes, point)
-        near = [k.site for k in kinks if k.distance < margin]
+        near = [k.site for k in kinks if k.moves and k.distance < margin]
         score = (finite, -len(near), nearest(kinks))
         if best_score is None or score > best_score:
             best, best_score = point, score
@@ -371,11 +372,11 @@ def at_kinks(
     for n in range(tries):
         point = draw_inputs(spec, sizes, Draw(rng, exact, grid=few if n % 2 else grid))
         kinks, finite = passed(spec, sizes, point)
-        if n == 0 and not any(not k.is_pole for k in kinks):
+        if n == 0 and not any(k.moves and not k.is_pole for k in kinks):
             return ()
         if not finite or any(k.is_pole and k.distance == 0 for k in kinks):
             continue
-        new = {k.site for k in kinks if k.distance == 0} - hit
+        new = {k.site for k in kinks if k.moves and k.distance == 0} - hit
         if new:
             hit |= new
             chosen.append(point)

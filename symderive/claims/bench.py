@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -22,13 +21,14 @@ from symderive.check.oracle import Evaluator, batch_extents, extent_of
 from symderive.claims.compare import COARSE, close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
 from symderive.claims.names import gradient_meant, upstream_meant
-from symderive.claims.ranges import Ranges
+from symderive.claims.ranges import Bound, Ranges, Read, Use
 from symderive.claims.records import FAULTS
 from symderive.claims.tape import Tape
-from symderive.claims.world import JACOBIAN, World
+from symderive.claims.trees import map_nodes
+from symderive.claims.world import JACOBIAN, World, gradient_names
 from symderive.errors import Span, SymderiveError
 from symderive.record import record
-from symderive.spec import syntax
+from symderive.spec import model, syntax
 
 
 @record
@@ -62,6 +62,15 @@ class Bench:
         self.math = None if isinstance(world.base, Tape) else GridMath(numbers_over(world.base))
         self.scalars: dict[str, Fraction | int] = {**world.constants, **plain}
         self._read: dict[tuple[str, int], np.ndarray] = {}
+        self.said: dict[tuple[int, tuple[str, ...]], tuple[syntax.Node, list[Bound | Use | Read]]] = {}
+        """What expressions say of their indices, where some are visible."""
+        self._truths: dict[int, tuple[Line, tuple[np.ndarray, tuple[syntax.Node, ...]]]] = {}
+
+    @cached_property
+    def shapes(self) -> dict[str, model.Shape]:
+        """The extents of the axes of every tensor and every gradient."""
+        shapes = self.world.spec.shapes
+        return {**shapes, **{name: shapes[of] for name, of in gradient_names(self.world.spec).items()}}
 
     # What a line says
 
@@ -101,6 +110,12 @@ class Bench:
 
     def truth(self, line: Line) -> tuple[np.ndarray, tuple[syntax.Node, ...]]:
         """What the left side of a line is worth, with one axis for each of its indices, and those."""
+        known = self._truths.get(id(line))
+        if known is None:
+            known = self._truths[id(line)] = line, self._truth(line)
+        return known[1]
+
+    def _truth(self, line: Line) -> tuple[np.ndarray, tuple[syntax.Node, ...]]:
         if line.role == "jacobian":
             name = self.rewritten(line.statement.left)
             assert isinstance(name, syntax.Access | syntax.Name)
@@ -145,6 +160,8 @@ class Bench:
         if self.interpreter.kept is not None:
             self.interpreter.kept.values.clear()
         self._read = {key: a for key, a in self._read.items() if key[0] != name}
+        self.said.clear()
+        self._truths.clear()
 
     def plain_array(self, node: syntax.Node) -> np.ndarray:
         """An expression in array form, as plain numbers."""
@@ -288,15 +305,18 @@ class Bench:
 
     def flat(self, name: str, array: Any, indices: Sequence[syntax.Node]) -> np.ndarray:
         """A tensor with its batch axes as one, where its first index is ``...``. Raises where the ranks differ."""
-        array = objects(array)
+        return objects(array).reshape(self.flat_shape(name, np.shape(array), indices))
+
+    def flat_shape(self, name: str, shape: tuple[int, ...], indices: Sequence[syntax.Node]) -> tuple[int, ...]:
+        """The shape of that. Raises where the ranks differ."""
         derivatives = name.startswith((JACOBIAN, "D("))  # both batches in them are one axis already
         if indices and isinstance(indices[0], syntax.Batch) and not derivatives:
-            array = array.reshape(math.prod(array.shape[: self.world.batch]), *array.shape[self.world.batch :])
-        if array.ndim != len(indices):
-            axes = f"{array.ndim} {'axis' if array.ndim == 1 else 'axes'}"
+            shape = math.prod(shape[: self.world.batch]), *shape[self.world.batch :]
+        if len(shape) != len(indices):
+            axes = f"{len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
             given = f"{len(indices)} {'index' if len(indices) == 1 else 'indices'}"
             raise ClaimError("shape", f"{name} has {axes}, and is given {given}")
-        return array
+        return shape
 
     def spelled(self, array: np.ndarray, indices: Sequence[syntax.Node]) -> np.ndarray:
         """The opposite of ``flat``: the one axis of ``...`` as the batch axes that it stands for."""
@@ -378,23 +398,3 @@ def _letters(world: World) -> dict[str, int]:
         for name, extent in equation.ranges.items():
             found.setdefault(name, set()).add(extent)
     return {n: extent_of(next(iter(e)), world.sizes) for n, e in found.items() if len(e) == 1}
-
-
-def map_nodes(node: syntax.Node, change: Any) -> syntax.Node:
-    """The tree with ``change`` applied to every node, innermost first."""
-    parts = {}
-    for part in fields(node):
-        value = getattr(node, part.name)
-        mapped = _map_value(value, change)
-        if mapped is not value:
-            parts[part.name] = mapped
-    return change(replace(node, **parts) if parts else node)  # type: ignore[no-any-return]
-
-
-def _map_value(value: Any, change: Any) -> Any:
-    if isinstance(value, syntax.Node):
-        return map_nodes(value, change)
-    if isinstance(value, tuple):
-        mapped = tuple(_map_value(v, change) for v in value)
-        return mapped if any(a is not b for a, b in zip(mapped, value, strict=True)) else value
-    return value

@@ -231,7 +231,7 @@ def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> 
         points = court.points
         varied = replace(points, spec=replace(court.spec, constants=dict(constants)))
         try:
-            sides = varied.main if moves else points.main
+            sides = varied.sides if moves else points.sides
             candidates = [points.main[0], *(p for p in [*sides, *points.scouts] if p.note)]
         except SymderiveError:
             candidates = []

@@ -17,7 +17,6 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.objects import objects
-from symderive.claims.bench import map_nodes
 from symderive.claims.borders import POLE, Border, borders, together
 from symderive.claims.brackets import bracketed
 from symderive.claims.climbing import NOTE, Climber, from_step, has
@@ -26,6 +25,7 @@ from symderive.claims.points import FAR, SIDE, Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import alike_ids, far
 from symderive.claims.signs import Signs
+from symderive.claims.trees import map_nodes
 from symderive.spec import syntax
 from symderive.spec.folding import fold
 

@@ -22,6 +22,7 @@ from symderive.spec.format import to_text
 if TYPE_CHECKING:
     from sympy import Expr
 
+    from symderive.algebra.derive import Formulas
     from symderive.algebra.program import Derivation, Program
 
 
@@ -37,16 +38,16 @@ class Derived:
         self._intermediate: dict[str, Derived] = {}
 
     @cached_property
-    def derivation(self) -> Derivation | None:
+    def derivation(self) -> Derivation | Formulas | None:
         """The derivation, with respect to every real input."""
         if self._given is not None:
             return self._given  # type: ignore[no-any-return]
-        from symderive.algebra.derive import derive
+        from symderive.algebra.derive import formulas
 
         real = tuple(i.name for i in self.spec.inputs if i.is_real and f"d{i.name}" not in self.spec.shapes)
         for wrt in (real, self.spec.wrt):
             try:
-                return derive(replace(self.spec, wrt=wrt))
+                return formulas(replace(self.spec, wrt=wrt))
             except Exception:  # a formula is a help; a verdict does not wait for it
                 continue
         return None

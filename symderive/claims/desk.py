@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from symderive.claims.outcome import Outcome
     from symderive.claims.trial import Trial
 
-MOST_WORK = 48_000
+MOST_WORK = 36_000
 """Nodes of candidates computed in the search for an explanation, on any machine alike, before it is given up."""
 
-SHARE = MOST_WORK // 4
+SHARE = MOST_WORK // 3
 """What one sort of explanation may take of it at most, but for single changes, which leave as much to those behind."""
 
-EXACTLY = 3000, 25
-"""What it takes to judge a candidate exactly, in such nodes, and for each multiplication of the forward."""
+EXACTLY = 60, 7
+"""What it takes to judge a candidate exactly, for each node and for each multiplication of the forward."""
 
 ONCE = Fraction(1, 12)
 """The part of that which one point takes."""
@@ -329,7 +329,8 @@ class Desk:
 
         ``part`` of what a whole verdict takes is noted.
         """
-        self.spent += int(part * (EXACTLY[0] + EXACTLY[1] * self.court.points.chooser.work(point.sizes)))
+        nodes = sum(e.right.size for e in self.spec.equations)
+        self.spent += int(part * (EXACTLY[0] * nodes + EXACTLY[1] * self.court.points.chooser.work(point.sizes)))
         return trial.at(point).holds
 
     def _far_off(self, trial: Trial, point: Point) -> bool:

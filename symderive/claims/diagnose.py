@@ -21,13 +21,12 @@ from symderive.claims import (
     term_factors,
     values,
 )
-from symderive.claims.bench import map_nodes
 from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.inline import inlined
 from symderive.claims.lines import FAULTS, ClaimError, names_in
 from symderive.claims.only_sizes import where_only
 from symderive.claims.result import Diagnosis, sentence
-from symderive.claims.trees import tidied
+from symderive.claims.trees import map_nodes, tidied
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
@@ -72,8 +71,8 @@ EXPLAINERS: tuple[Callable[[Desk], Finding | None], ...] = (
     residual.missing_multiple,
     diagonals.off_diagonal,
     edits.single_edits,
-    residual.missing_product,
     term_factors.lacking_in_a_term,
+    residual.missing_product,
     values.summed_away,
     forwards.by_a_function,
     forwards.unnamed_derivative,

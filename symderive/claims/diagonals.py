@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from symderive.check.kept import keeping
 from symderive.check.objects import from_list, objects
 from symderive.claims.bench import Bench
 from symderive.claims.compare import close_floats
@@ -20,10 +21,12 @@ def without_deltas(desk: Desk) -> Finding | None:
     if desk.line.indices is None or desk.claimed is None:
         return None
     known = list(deltas(desk, desk.node, ()))
-    for count in (1, 2):
-        for chosen in itertools.combinations(known, count):
+    with keeping(desk.benches[0].interpreter, desk.node):
+        for chosen in itertools.chain.from_iterable(itertools.combinations(known, count) for count in (1, 2)):
+            if desk.late:
+                return None
             node = product_of([("*", desk.node), *(("*", d) for d in chosen)])
-            if desk.fits(node):
+            if desk.may_fit(desk.first_value(node)) and desk.fits(node):
                 text = desk.text(product_of([("*", d) for d in chosen]))
                 return Finding("factor", f"The factor {text} is missing: all other entries are 0.", node)
     return None

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
     REDUCING,
@@ -26,6 +25,7 @@ from symderive.claims.trees import (
     axis,
     binders_above,
     get,
+    map_nodes,
     method,
     negated,
     places,

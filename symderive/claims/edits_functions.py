@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
@@ -28,6 +27,7 @@ from symderive.claims.trees import (
     binders_above,
     bound_in,
     factors_of,
+    map_nodes,
     number,
     places,
     product_of,

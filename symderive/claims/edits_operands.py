@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import (
     Edit,
@@ -23,6 +22,7 @@ from symderive.claims.trees import (
     Place,
     binders_above,
     get,
+    map_nodes,
     number,
     places,
     put,

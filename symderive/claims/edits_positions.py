@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, counts, is_position
 from symderive.claims.lines import names_in
-from symderive.claims.trees import get, negated, number, places, put, substitute, sum_of, terms_of
+from symderive.claims.trees import get, map_nodes, negated, number, places, put, substitute, sum_of, terms_of
 from symderive.spec import syntax
 
 Terms = list[tuple[int, syntax.Node]]

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from symderive.claims.bench import map_nodes
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, axes_of
 from symderive.claims.lines import ClaimError
-from symderive.claims.trees import negated, number, places, put, transpose
+from symderive.claims.trees import map_nodes, negated, number, places, put, transpose
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 

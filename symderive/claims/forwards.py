@@ -335,7 +335,7 @@ _MEANINGS = {"sqrt": "{0}**2", "square": "sqrt({0})", "exp": "log({0})", "log": 
 
 
 def _wrapped(node: syntax.Node, tensor: str, function: str) -> syntax.Node:
-    from symderive.claims.bench import map_nodes
+    from symderive.claims.trees import map_nodes
 
     def change(inner: syntax.Node) -> syntax.Node:
         name = tensor_of(inner)

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from symderive.claims import edits, fit
-from symderive.claims.bench import free_names, map_nodes
+from symderive.claims.bench import free_names
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import Line, names_in
-from symderive.claims.trees import bound_in, rename, substitute, tensor_of
+from symderive.claims.trees import bound_in, map_nodes, rename, substitute, tensor_of
 from symderive.spec import syntax
 
 

@@ -6,20 +6,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from symderive.claims.bench import map_nodes
 from symderive.claims.lines import Line, names_in
-from symderive.claims.trees import in_letters, number
+from symderive.claims.trees import in_letters, map_nodes, number
 from symderive.claims.world import gradient_names
 from symderive.spec import model, syntax
 
 if TYPE_CHECKING:
+    from symderive.algebra.derive import Formulas
     from symderive.algebra.program import Derivation
+
+LONGEST = 500
+"""Nodes of an expression beyond which a formula of a Jacobian is not looked for: a page long, nobody reads it."""
 
 ENTRY = "entry_"
 """The entry of ``y`` as a tensor; ``entry_0`` is its place along the first axis."""
 
 
-def jacobian_statement(spec: model.Spec, derivation: Derivation, line: Line) -> syntax.Statement | None:
+def jacobian_statement(spec: model.Spec, derivation: Derivation | Formulas, line: Line) -> syntax.Statement | None:
     """The derived formula of a claim's left side ``D(y[i], x[k])``, in its letters; None where there is none.
 
     ``y`` is a tensor of the forward or a gradient that has a formula, and all indices are letters.
@@ -55,7 +58,7 @@ def _plain(gradient: str) -> str:
     return f"own_{gradient}"
 
 
-def _with_gradients(spec: model.Spec, derivation: Derivation, upper: str) -> model.Spec | None:
+def _with_gradients(spec: model.Spec, derivation: Derivation | Formulas, upper: str) -> model.Spec | None:
     """The spec with the equation of a gradient, and of those it reads; upstreams are inputs."""
     from symderive.algebra.derive import spec_letters
     from symderive.algebra.unbuild import resolved
@@ -135,21 +138,25 @@ def _without_ones(node: syntax.Node, letters: tuple[str, ...]) -> syntax.Node:
 
 
 def _in_one(spec: model.Spec, name: str, unnamed: Collection[str]) -> syntax.Statement:
-    """A derived gradient in one equation, which reads no adjoint and none of the ``unnamed`` tensors."""
-    from symderive.algebra.derive import Sweep, derive, spec_letters
+    """A derived gradient in one equation, which reads no adjoint and none of the ``unnamed`` tensors.
+
+    Raises :class:`UnsupportedError` where that is too long.
+    """
+    from symderive.algebra.derive import Sweep, formulas, spec_letters
     from symderive.algebra.inline import put
-    from symderive.algebra.simplify import simplify
+    from symderive.algebra.simplify import of_at_most, simplify
     from symderive.algebra.unbuild import statement
 
-    derivation = derive(spec)
-    letters = spec_letters(spec, derivation.forward)
-    equation = next(e for e in derivation.display.equations if e.tensor == name)
-    right = equation.right
-    for helper in reversed(derivation.display.equations):
-        if helper.tensor not in (name, *spec.shapes):
-            right = put(right, helper)
-    known = Sweep(derivation.forward, spec.wrt, letters).knowledge
-    right = simplify(right, known).expression
+    with of_at_most(LONGEST):
+        derivation = formulas(spec)
+        letters = spec_letters(spec, derivation.forward)
+        equation = next(e for e in derivation.display.equations if e.tensor == name)
+        right = equation.right
+        for helper in reversed(derivation.display.equations):
+            if helper.tensor not in (name, *spec.shapes):
+                right = put(right, helper)
+        known = Sweep(derivation.forward, spec.wrt, letters).knowledge
+        right = simplify(right, known).expression
     for helper in reversed(derivation.forward.equations):
         if helper.tensor in unnamed or helper.tensor not in spec.shapes:
             right = put(right, helper)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import alike, counts, is_position, with_tensor
@@ -19,6 +18,7 @@ from symderive.claims.trees import (
     Place,
     factors_of,
     get,
+    map_nodes,
     negated,
     places,
     product_of,

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from symderive.check.floats import FLOAT
 from symderive.claims.assumed import Assumed
 from symderive.claims.compare import finite, same
 from symderive.claims.conditions import (
@@ -49,10 +52,15 @@ def _seems_right(trial: Trial, condition: Condition, failed: Point) -> bool:
 
     That is enough for a remark about a claim that is wrong.
     """
-    told = False
+    points: list[Point] = []
     for point in _of_sizes(trial, condition, failed):
         if not promising(trial, point, keep=True):
             return False
+        points.append(point)
+    if not any(np.any(trial.court.bench(p, FLOAT).truth(trial.line)[0]) for p in points):
+        return False
+    told = False
+    for point in points:
         outcome = trial.at(point, digits=FEW_DIGITS)
         if not outcome.holds:
             return False

@@ -11,11 +11,11 @@ import numpy as np
 
 from symderive.check.closures import TAG
 from symderive.check.floats import FLOAT
-from symderive.claims.bench import map_nodes
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.expansion import in_full
 from symderive.claims.points import Point
+from symderive.claims.trees import map_nodes
 from symderive.claims.world import World
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text

@@ -93,14 +93,15 @@ class Points:
 
         Raises :class:`NotJudged` where even the smallest sizes are too large for exact arithmetic.
         """
+        return [*self.plain, self.rough, *self.sides]
+
+    @cached_property
+    def plain(self) -> list[Point]:
+        """A point of each choice of sizes, with nothing special about it. Raises :class:`NotJudged` like ``main``."""
         work = self.chooser.work(self.plan[0])
         if work > TOO_MUCH_WORK:
             raise NotJudged(f"the forward takes {work} multiplications at the smallest sizes, too many to be exact")
-        found = [self.point(sizes) for sizes in self.plan]
-        found.append(self.rough)
-        sides = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
-        others = [self.complete(self.plan[0], p, SIDE) for p in sides.points[:6]]
-        return found + ([p for p in others if self.smooth(p)] or others)
+        return [self.point(sizes) for sizes in self.plan]
 
     @cached_property
     def rough(self) -> Point:
@@ -109,6 +110,13 @@ class Points:
         inputs = sample.away_from_kinks(self.spec, self.plan[0], rng, exact=True, rough=ROUGH)
         entries = sample.Draw(rng, exact=True, rough=ROUGH).entries
         return Point(self.plan[0], inputs, random_upstreams(self.spec, self.plan[0], entries))
+
+    @cached_property
+    def sides(self) -> list[Point]:
+        """Points that together are on every side of every kink."""
+        found = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
+        points = [self.complete(self.plan[0], p, SIDE) for p in found.points[:6]]
+        return [p for p in points if self.smooth(p)] or points
 
     def point(self, sizes: Sizes, tries: int = 40) -> Point:
         """A random point, away from kinks if so many tries are enough for that."""
@@ -199,12 +207,12 @@ class Points:
         """
         try:
             kinks, finite = sample.passed(self.spec, point.sizes, point.inputs)
-            if not finite or all(k.distance or k.is_pole for k in kinks):
+            if not finite or all(k.distance or k.is_pole for k in kinks if k.moves):
                 return nearest(kinks) if finite else -1
             around, finite = sample.passed(self.spec, point.sizes, self._shaken(point.inputs))
         except SymderiveError:
             return -1
-        tied = {k.site for k in kinks if not k.distance and not k.is_pole}
+        tied = {k.site for k in kinks if k.moves and not k.distance and not k.is_pole}
         if not finite or any(2 * _beside(around, site) < _beside(kinks, site) for site in tied):
             return 0
         return nearest([k for k in kinks if k.distance or k.is_pole])
@@ -238,7 +246,7 @@ class Points:
 
     def _at_sizes(self, sizes: Sizes) -> Mapping[str, np.ndarray] | None:
         """Inputs that were drawn at these sizes before."""
-        return next((p.inputs for p in self.main if p.sizes == sizes), None)
+        return next((p.inputs for p in self.plain if p.sizes == sizes), None)
 
 
 def _beside(kinks: Sequence[Kink], site: int) -> float:

@@ -13,13 +13,14 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.numbers import Domain
-from symderive.claims.bench import Bench, Sides, map_nodes
+from symderive.claims.bench import Bench, Sides
 from symderive.claims.borders import POLE, Border, borders
 from symderive.claims.crossing import Seeker
 from symderive.claims.lines import FAULTS, ClaimError
 from symderive.claims.outcome import Outcome, compared
 from symderive.claims.points import Point
 from symderive.claims.probe import Probe
+from symderive.claims.trees import map_nodes
 from symderive.spec import syntax
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,11 @@ import numpy as np
 
 from symderive.check.exact import EXACT, Exact
 from symderive.check.floats import FLOAT
+from symderive.check.grid import Grid
+from symderive.check.grid_math import GridMath
+from symderive.check.grid_numbers import numbers_over
 from symderive.check.kinks import nearest
+from symderive.check.moving import marked
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
 from symderive.check.oracle import Evaluator, shape_of
@@ -21,7 +25,7 @@ from symderive.claims.compare import finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.outcome import with_digits
 from symderive.claims.points import Point
-from symderive.claims.trees import bound_in, tensor_of
+from symderive.claims.trees import bound_in, map_nodes, tensor_of
 from symderive.claims.world import Sizes, World, gradient_names
 from symderive.spec import model, syntax
 from symderive.spec.names import NUMBER_NAMES
@@ -31,6 +35,12 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 20_000
 """Of a border that are computed at once."""
+
+CHOICE = "~"
+"""The index of choices of sizes."""
+
+MOST_WRITTEN = 200
+"""Nodes of an expression in which what has no axes is written out."""
 
 LIGHT = 40
 """Numbers of a point that take no longer than the rest."""
@@ -206,6 +216,47 @@ class Probe:
         """A border that depends on indices and sizes only: no numbers are drawn for it."""
         return self.values(border, Hollow(sizes, {}, {}))
 
+    def over_sizes(self, border: Border, choices: Sequence[Sizes]) -> Iterator[tuple[Sizes, np.ndarray | None]]:
+        """The same at many choices, one after the other; of a border without indices, over all of them at once."""
+        values = self._of_sizes_alone(border, choices)
+        if values is not None:
+            yield from zip(choices, values, strict=True)
+        else:
+            yield from ((sizes, self.at_sizes(border, sizes)) for sizes in choices)
+
+    def _of_sizes_alone(self, border: Border, choices: Sequence[Sizes]) -> np.ndarray | None:
+        """A row for each choice; None where it has indices, or cannot be computed over all choices."""
+        sizes = {n for n in (choices[0] if choices else ()) if n != syntax.BATCH}
+        written = self._without_scalars(border.node)
+        batched = any(isinstance(n, syntax.Batch) for n in written.walk())
+        if border.axis is not None or batched or not names_in(written) <= {*sizes, *self.spec.constants, *NUMBER_NAMES}:
+            return None
+
+        def as_entry(node: syntax.Node) -> syntax.Node:
+            if isinstance(node, syntax.Name) and node.id in sizes:
+                return syntax.Access(node.id, (syntax.Name(CHOICE),))
+            return node
+
+        def read(name: str, _: int) -> np.ndarray:
+            return np.array([choice[name] for choice in choices], dtype=float)
+
+        grid = Grid(GridMath(numbers_over(FLOAT)), {CHOICE: len(choices)}, read, self.spec.constants)
+        try:
+            with np.errstate(all="ignore"):
+                return np.reshape(grid.evaluate(map_nodes(written, as_entry), (CHOICE,)), (-1, 1))
+        except FAULTS:
+            return None
+
+    def _without_scalars(self, node: syntax.Node) -> syntax.Node:
+        """The expression with what has no axes written out, as the ``M = N * H`` of a helper."""
+        scalars = {e.tensor: e.right for e in self.spec.equations if not e.indices}
+        scalars |= {h.name: h.statement.sides[0] for h in self.trial.court.helpers if h.indices is None}
+        for _ in scalars:
+            if node.size > MOST_WRITTEN:
+                break
+            node = map_nodes(node, lambda n: scalars.get(n.id, n) if isinstance(n, syntax.Name) else n)
+        return node
+
     def is_fixed(self, border: Border, sizes: Sizes, others: Sizes) -> bool:
         """Whether a border of indices and sizes is about indices alone, of the same extents at two choices of sizes."""
         named, _ = self._named(border)
@@ -238,7 +289,7 @@ class Probe:
         """How far a point is from the nearest kink of the forward, in numbers of so many digits; 0 without a value."""
         evaluator = Evaluator.of(self.spec, point.inputs, point.sizes, base, watch=True)  # type: ignore[arg-type]
         outputs = [evaluator.tensor(name) for name in self.spec.outputs]
-        return nearest(evaluator.kinks) if all(finite(v) for a in outputs for v in a.flat) else 0
+        return nearest(marked(self.spec, evaluator.kinks)) if all(finite(v) for a in outputs for v in a.flat) else 0
 
 
 MOST_EXACT = 500
@@ -258,4 +309,4 @@ class Hollow(Point):
         def made(of: str) -> np.ndarray:
             return np.broadcast_to(np.zeros((), dtype=object), shape_of(spec.shapes[of], self.sizes))
 
-        return {n: partial(made, of) for n, of in ({n: n for n in spec.shapes} | gradient_names(spec)).items()}
+        return {n: partial(made, of) for n, of in {**{n: n for n in spec.shapes}, **gradient_names(spec)}.items()}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from symderive.check.oracle import batch_extents, extent_of
 from symderive.claims.alike import Alike
 from symderive.claims.lines import ClaimError
-from symderive.claims.world import gradient_names
 from symderive.errors import Span
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
@@ -36,24 +35,45 @@ def is_array_form(node: syntax.Node) -> bool:
     return isinstance(node, syntax.Method | syntax.Attribute | syntax.Listing | syntax.Text | syntax.Keyword)
 
 
+class Bound(NamedTuple):
+    """An index that a reduction binds, and where."""
+
+    name: str
+    span: Span
+
+
+class Use(NamedTuple):
+    """An index that runs over an axis of that extent, which the spec may give; in a ``pad`` it may run over more."""
+
+    name: str
+    extent: int
+    where: str | syntax.Node
+    padded: bool
+    symbolic: Expr | None
+
+
+class Read(NamedTuple):
+    """An access to a tensor of that shape."""
+
+    access: syntax.Access
+    shape: tuple[int, ...]
+    padded: bool
+
+
 class Ranges:
-    """Collects the uses of indices while it checks an expression in index form."""
+    """Collects the uses of indices while it checks an expression in index form.
+
+    What a part says is kept with the bench: claims that are tried one after the other share most of their parts.
+    """
 
     def __init__(self, bench: Bench, free: Sequence[str]) -> None:
         self.bench = bench
         self.free = tuple(free)
-        self.visible: list[str] = list(free)
-        self.order: dict[str, Span | None] = dict.fromkeys(free)
-        self.uses: dict[str, list[tuple[int, str | syntax.Node, bool]]] = {}
-        self.symbolic: dict[str, Expr] = {}
+        self.visible = tuple(free)
+        self.said: list[Bound | Use | Read] = []
         self.root: syntax.Node | None = None
-        self.accesses: list[tuple[syntax.Access, tuple[int, ...], bool]] = []
 
     # Ranges
-
-    def use(self, name: str, extent: int, where: str | syntax.Node, padded: bool = False) -> None:
-        """Note that an index runs over an axis of that extent."""
-        self.uses.setdefault(name, []).append((extent, where, padded))
 
     def positions(
         self,
@@ -68,19 +88,23 @@ class Ranges:
             name = _label(node)
             if name in self.visible:
                 assert name is not None
-                self.use(name, extent, where, padded)
-                if symbols:
-                    self.symbolic.setdefault(name, symbols[place])
+                self.said.append(Use(name, extent, where, padded, symbols[place] if symbols else None))
 
     def _shape(self, indices: Sequence[syntax.Node], where: str | syntax.Node) -> model.Shape:
         """The extents that the spec gives to the positions of a tensor of its own or of a gradient; or nothing."""
-        spec = self.bench.world.spec
         tensor = where.tensor if isinstance(where, syntax.Access) else where
-        shape = spec.shapes.get(gradient_names(spec).get(tensor, tensor), ()) if isinstance(tensor, str) else ()
+        shape = self.bench.shapes.get(tensor, ()) if isinstance(tensor, str) else ()
         return shape if len(shape) == len(indices) else ()
 
     def resolve(self) -> dict[str, int]:
         """The extent of each index, the free ones first. Raises where one has two, or none."""
+        self.order: dict[str, Span | None] = dict.fromkeys(self.free)
+        self.uses: dict[str, list[Use]] = {}
+        for fact in self.said:
+            if isinstance(fact, Use):
+                self.uses.setdefault(fact.name, []).append(fact)
+            elif isinstance(fact, Bound):
+                self.order.setdefault(fact.name, fact.span)
         return {name: self._extent(name) for name in self.order}
 
     def _extent(self, name: str) -> int:
@@ -90,7 +114,7 @@ class Ranges:
         if name == syntax.BATCH:
             return int(np.prod(batch_extents(world.sizes), dtype=int))
         uses = self.uses.get(name, [])
-        plain = [u for u in uses if not u[2]] or uses
+        plain = [u for u in uses if not u.padded] or uses
         if not plain:
             if name in self.bench.letters:
                 return self.bench.letters[name]
@@ -104,11 +128,12 @@ class Ranges:
             raise ClaimError("range", f"the range of the index {name} is not given anywhere", self.order[name])
         first = plain[0]
         for other in plain[1:]:
-            if other[0] != first[0]:
-                here, there = (w if isinstance(w, str) else to_text(w) for w in (first[1], other[1]))
-                message = f"the index {name} runs over {first[0]} entries in {here} and over {other[0]} in {there}"
+            if other.extent != first.extent:
+                here, there = (w if isinstance(w, str) else to_text(w) for w in (first.where, other.where))
+                ends = f"over {first.extent} entries in {here} and over {other.extent} in {there}"
+                message = f"the index {name} runs {ends}"
                 raise ClaimError("range", message, self.order[name])
-        return first[0]
+        return first.extent
 
     def _as_in(self, equations: Sequence[model.Equation], name: str, *kinds: type[syntax.Node]) -> int | None:
         """The extent of the letters that stand for this one in equations, where those read or compare in the same way.
@@ -152,11 +177,11 @@ class Ranges:
         if other not in equation.ranges:
             return False
         spec, extent = self.bench.world.spec, equation.ranges[other]
-        symbolic = spec.indices.get(name, self.symbolic.get(name))
+        uses = self.uses.get(name, ())
+        symbolic = spec.indices.get(name, next((u.symbolic for u in uses if u.symbolic is not None), None))
         if symbolic is not None:
             return same_size(symbolic, extent)
-        uses = self.uses.get(name)
-        known = uses[0][0] if uses else self.bench.letters.get(name)
+        known = uses[0].extent if uses else self.bench.letters.get(name)
         return known is None or known == extent_of(extent, self.bench.world.sizes)
 
     def _to_the_end(self, name: str) -> int | None:
@@ -164,8 +189,9 @@ class Ranges:
         world = self.bench.world
         numbers = {n: v for n, v in world.sizes.items() if isinstance(v, int)}
         numbers |= {n: int(v) for n, v in world.constants.items() if v == int(v)}
-        known = {other: uses[0][0] for other, uses in self.uses.items()} | self.bench.letters
-        plain = [zip(access.indices, shape, strict=True) for access, shape, padded in self.accesses if not padded]
+        known = {other: uses[0].extent for other, uses in self.uses.items()} | self.bench.letters
+        reads = (r for r in self.said if isinstance(r, Read) and not r.padded)
+        plain = [zip(r.access.indices, r.shape, strict=True) for r in reads]
         for positions in plain:
             for node, extent in positions:
                 names = {n.id for n in node.walk() if isinstance(n, syntax.Name)}
@@ -181,6 +207,16 @@ class Ranges:
     def visit(self, node: syntax.Node) -> None:
         """Check an expression."""
         self.root = self.root or node
+        key = id(node), self.visible
+        known = self.bench.said.get(key)
+        if known is not None:
+            self.said += known[1]
+            return
+        start = len(self.said)
+        self._check(node)
+        self.bench.said[key] = node, self.said[start:]
+
+    def _check(self, node: syntax.Node) -> None:
         if is_array_form(node):
             self.free_of_indices(node)
         elif isinstance(node, syntax.Name):
@@ -234,11 +270,11 @@ class Ranges:
         """An access: its tensor, its rank, its positions."""
         if node.tensor not in self.bench.tensors:
             self.unknown(node.tensor, node.span, index=False)
-        array = self.bench.flat(node.tensor, self.bench.tensors[node.tensor], node.indices)
-        self.accesses.append((node, array.shape, padded))
+        shape = self.bench.flat_shape(node.tensor, np.shape(self.bench.tensors[node.tensor]), node.indices)
+        self.said.append(Read(node, shape, padded))
         for index in node.indices:
             self.position(index)
-        self.positions(node.indices, array.shape, node, padded)
+        self.positions(node.indices, shape, node, padded)
 
     def position(self, node: syntax.Node) -> None:
         """What stands in an index position: a name there that means nothing else is an index."""
@@ -288,7 +324,7 @@ class Ranges:
                 self.bound(name, node.span)
             elif name in self.visible:
                 raise ClaimError("index", f"{node.op}[{name}] binds an index that is in use already", node.span)
-            self.order.setdefault(name, node.span)
+            self.said.append(Bound(name, node.span))
         with self.seeing(node.indices):
             if node.condition is not None:
                 self.visit(node.condition)
@@ -300,7 +336,7 @@ class Ranges:
     def seeing(self, names: Sequence[str]) -> Iterator[None]:
         """Inside, the names are indices."""
         before = self.visible
-        self.visible = [*before, *(n for n in names if n not in before)]
+        self.visible = (*before, *(n for n in names if n not in before))
         yield
         self.visible = before
 

@@ -98,10 +98,9 @@ def _where(probe: Probe, border: Border, step: Fraction, sign: int) -> tuple[Siz
     points = probe.trial.court.points
     reachable = False
     most = probe.entries + MOST_SCANNED
-    for sizes in _choices(probe, border):
+    for sizes, values in probe.over_sizes(border, _choices(probe, border)):
         if probe.entries > most:
             break
-        values = probe.at_sizes(border, sizes)
         if values is None or not values.size:
             continue
         signs = np.sign(values - float(step))

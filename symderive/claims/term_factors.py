@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from symderive.claims.bench import Bench
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import available, composites, is_complement, rank, spare_letter
+from symderive.claims.edit_tools import available, composites, counts, is_complement, rank, spare_letter
 from symderive.claims.factors import scaled
 from symderive.claims.fit import chains
 from symderive.claims.lines import ClaimError, names_in
+from symderive.claims.parts import as_array, in_scope
 from symderive.claims.ratios import Ratio
 from symderive.claims.residual import CLOSE, FEWEST, grounds, powers_worth, ratio_of
 from symderive.claims.trees import axis, factors_of, method, multiplied, number, put, sum_of, tensor_of
@@ -75,7 +77,8 @@ def _known(desk: Desk) -> list[tuple[syntax.Node, np.ndarray]]:
     """What may be a factor, with its entries, as logarithms; NaN where it is 0."""
     found = []
     parts = [n for n in composites(desk, desk.node, ()) if is_complement(n)]
-    for node in dict.fromkeys([*_derivatives(desk), *_totals(desk), *available(desk, desk.node, ()), *parts]):
+    made = (_derivatives(desk), _divisors(desk), _totals(desk), available(desk, desk.node, ()), parts)
+    for node in dict.fromkeys(itertools.chain.from_iterable(made)):
         try:
             rows = [np.broadcast_to(desk.value(b, node), desk.truth(b).shape).ravel() for b in grounds(desk)]
         except (ClaimError, SymderiveError, ValueError):
@@ -96,6 +99,19 @@ def _derivatives(desk: Desk) -> Iterator[syntax.Node]:
         if rank(desk, name) == 0:
             lower: syntax.Node = syntax.Access(x, indices) if indices else syntax.Name(x)
             yield syntax.Call("D", (syntax.Name(name), lower))
+
+
+def _divisors(desk: Desk) -> Iterator[syntax.Node]:
+    """What the forward divides by and has no name for: ``max(k[i], 1)``."""
+    for equation in desk.spec.equations:
+        for node in equation.right.walk():
+            if isinstance(node, syntax.Binary) and node.op == "/" and not isinstance(node.right, syntax.Number):
+                if tensor_of(node.right) or counts(desk.spec, node.right):
+                    continue
+                if desk.by_index:
+                    yield from in_scope(desk, node.right, desk.free, desk.node)
+                elif (array := as_array(node.right)) is not None:
+                    yield array
 
 
 def _totals(desk: Desk) -> Iterator[syntax.Node]:

@@ -310,3 +310,23 @@ def binders_above(node: syntax.Node, place: Place) -> list[str]:
         if isinstance(above, syntax.Binder) and place[depth][0] in ("body", "condition", "more"):
             found.extend(i for i in above.indices if i not in found)
     return found
+
+
+def map_nodes(node: syntax.Node, change: Any) -> syntax.Node:
+    """The tree with ``change`` applied to every node, innermost first."""
+    parts = {}
+    for part in fields(node):
+        value = getattr(node, part.name)
+        mapped = _map_value(value, change)
+        if mapped is not value:
+            parts[part.name] = mapped
+    return change(replace(node, **parts) if parts else node)  # type: ignore[no-any-return]
+
+
+def _map_value(value: Any, change: Any) -> Any:
+    if isinstance(value, syntax.Node):
+        return map_nodes(value, change)
+    if isinstance(value, tuple):
+        mapped = tuple(_map_value(v, change) for v in value)
+        return mapped if any(a is not b for a, b in zip(mapped, value, strict=True)) else value
+    return value

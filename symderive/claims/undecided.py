@@ -25,7 +25,7 @@ def undecided(trial: Trial) -> str:
         return ""
     point, probe = trial.court.points.main[0], Probe(trial)
     kinks, finite = sample.passed(trial.spec, point.sizes, point.inputs)
-    distances = [k.distance for k in kinks if not k.is_pole and k.distance > 0] if finite else []
+    distances = [k.distance for k in kinks if k.moves and not k.is_pole and k.distance > 0] if finite else []
     for border in drawn if distances else ():
         if not probe.is_sized(border) and border.step is None and _lies_on(probe, border, point, distances):
             return f"where {to_text(border.node)} is 0 the forward has a kink, and nothing was decided"

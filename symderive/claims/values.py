@@ -163,11 +163,9 @@ def _is_matrix(node: syntax.Node) -> bool:
 def _left_permuted(desk: Desk) -> Finding | None:
     """In index form: the indices of the left side stand in another order."""
     assert desk.line.indices is not None
-    for order in list(itertools.permutations(range(len(desk.line.indices))))[1:]:
+    for order in _orders(desk, len(desk.line.indices)):
         if desk.late:
             return None
-        if not _may_be_permuted(desk, order):
-            continue
         line = desk.left_permuted(order)
         if desk.fits(desk.node, line):
             left = _permuted_left(desk, order)
@@ -176,15 +174,24 @@ def _left_permuted(desk: Desk) -> Finding | None:
     return None
 
 
-def _may_be_permuted(desk: Desk, order: Sequence[int]) -> bool:
-    """Whether the claim at the first point is the truth with its axes in an order, or in its inverse."""
-    if desk.claimed is None:
-        return True
-    claimed, true = desk.claimed[0], desk.truths[0]
-    if claimed.ndim != len(order) or true.ndim != len(order):
-        return True
-    ways = (true.transpose(o) for o in (order, np.argsort(order)))
-    return any(claimed.shape == way.shape and close_floats(claimed, way) for way in ways)
+def _orders(desk: Desk, rank: int) -> Iterator[tuple[int, ...]]:
+    """The orders in which the axes of the truth may be the claim: at the first point they are, or their inverses."""
+    claimed, true = desk.claimed[0] if desk.claimed is not None else None, desk.truths[0]
+    if claimed is None or {claimed.ndim, true.ndim} != {rank}:
+        yield from itertools.islice(itertools.permutations(range(rank)), 1, None)
+        return
+    fitting = [o for o in _permutations(true.shape, claimed.shape) if close_floats(claimed, true.transpose(o))]
+    inverses = [tuple(map(int, np.argsort(o))) for o in fitting]
+    yield from sorted({*fitting, *inverses} - {tuple(range(rank))})
+
+
+def _permutations(shape: tuple[int, ...], wanted: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The orders of the axes of a shape that make another of it."""
+    orders: list[tuple[int, ...]] = [()]
+    for extent in wanted:
+        axes = [axis for axis, own in enumerate(shape) if own == extent]
+        orders = [(*order, axis) for order in orders for axis in axes if axis not in order]
+    yield from orders
 
 
 def _permuted_left(desk: Desk, order: Sequence[int]) -> str:

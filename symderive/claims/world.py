@@ -22,13 +22,16 @@ Sizes = Mapping[str, "int | tuple[int, ...]"]
 JACOBIAN = "D:"
 
 
-def gradient_names(spec: model.Spec) -> dict[str, str]:
+def gradient_names(spec: model.Spec) -> Mapping[str, str]:
     """What ``d<name>`` and ``d<name>_total`` stand for: the tensor. A tensor of the forward of that name goes first."""
-    tensors = spec.shapes
-    integers = {i.name for i in spec.inputs if not i.is_real}
-    real = [n for n in tensors if n not in integers]
-    names = {f"d{n}": n for n in real} | {f"d{n}_total": n for n in real}
-    return {name: tensor for name, tensor in names.items() if name not in tensors}
+    known: Mapping[str, str] | None = spec.__dict__.get("gradient_names")
+    if known is None:
+        tensors = spec.shapes
+        integers = {i.name for i in spec.inputs if not i.is_real}
+        real = [n for n in tensors if n not in integers]
+        names = {f"d{n}": n for n in real} | {f"d{n}_total": n for n in real}
+        known = spec.__dict__["gradient_names"] = {n: of for n, of in names.items() if n not in tensors}
+    return known
 
 
 def sole_scalar(spec: model.Spec) -> bool:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from symderive import spec as specs
-from symderive.claims import conditions, desk, judge_text, reach
+from symderive.claims import conditions, desk, jacobians, judge_text, reach, term_factors
+from symderive.claims.borders import borders
 from symderive.claims.court import Court
+from symderive.claims.lines import ClaimError
+from symderive.claims.parts import in_scope
+from symderive.claims.probe import Probe
 from symderive.claims.trial import Trial
 from symderive.spec.claims import parse_lines
+from symderive.spec.format import to_text
+from symderive.spec.parse import parse_expression
 from tests.claims.test_adversaries import SPECS
 
 LAYER = specs.loads(
@@ -76,3 +83,68 @@ def test_sizes_that_are_too_large_to_be_computed_with_leave_a_claim_open():
     (result,) = judge_text(SPECS["form"], "dA[i, j] = x[i]*x[j]*where(N > 3000, 2, 1)")
     assert result.verdict is None
     assert "too large" in result.detail
+
+
+def trial_of(spec, claim):
+    statements, _ = parse_lines(claim)
+    court = Court(spec, statements, claim)
+    court.helpers = court.lines[:-1]
+    return Trial(court, court.lines[-1], statements[-1].sides[0])
+
+
+def test_what_is_said_of_the_indices_of_a_claim_is_forgotten_where_a_name_gets_another_meaning():
+    trial = trial_of(LAYER, "db[j] = sum[i](dy[i, j])")
+    bench = trial.court.bench(trial.court.points.main[0])
+    sums = bench.sides(trial.line, trial.node).claimed
+    assert bench.said
+    bench.put("dy", 2 * bench.tensors["dy"])
+    assert (bench.sides(trial.line, trial.node).claimed == 2 * sums).all()
+    bench.put("dy", bench.tensors["dy"][0])
+    with pytest.raises(ClaimError, match="dy has 1 axis, and is given 2 indices"):
+        bench.sides(trial.line, trial.node)
+
+
+def test_no_index_is_put_where_one_of_another_extent_stands():
+    trial = trial_of(LAYER, "dx[i, k] = sum[j](dy[i, j] * W[j, k])")
+    bench_desk = desk.Desk(trial, trial.at(trial.court.points.main[0]), None)
+    part = parse_expression("x[i, k]")
+    found = [to_text(n) for n in in_scope(bench_desk, part, ["i", "k", "j"], trial.node)]
+    assert found == ["x[i, k]"]
+    assert [to_text(n) for n in in_scope(bench_desk, parse_expression("i < k"), ["i", "j"], trial.node)] == [
+        "i < j",
+        "j < i",
+    ]
+
+
+def test_a_border_of_sizes_is_worth_the_same_at_all_choices_at_once():
+    trial = trial_of(LAYER, "m = N * K\ndb[j] = sum[i](dy[i, j]) / (m - 2)")
+    probe = Probe(trial)
+    (border,) = borders(trial)
+    choices = [{"N": n, "K": k, "J": 2} for n in (1, 2, 5) for k in (1, 3)]
+    once = list(probe.over_sizes(border, choices))
+    assert [sizes for sizes, _ in once] == choices
+    assert [v.tolist() for _, v in once] == [np.ravel(probe.at_sizes(border, s)).tolist() for s in choices]
+    assert [v.item() for _, v in once] == [-1, 1, 0, 4, 3, 13]
+
+
+def test_a_formula_of_a_jacobian_that_nobody_would_read_is_not_looked_for(monkeypatch):
+    claim = "D(ds[i, j], W[p, q]) = 0"
+    assert trial_of(LAYER, claim).formula() is not None
+    monkeypatch.setattr(jacobians, "LONGEST", 5)
+    assert trial_of(LAYER, claim).formula() is None
+    assert judge_text(LAYER, claim)[0].verdict == "wrong"
+
+
+MASKS = specs.loads(
+    "name: masks\nsizes: {N: 4}\ninputs: {x: [N], c: {shape: [N], index: 3}}\nforward: |\n"
+    "  m[i, j] = where(c[i] == c[j] and i != j, 1, 0)\n  k[i] = sum[j](m[i, j])\n"
+    "  y[i] = (sum[j](m[i, j] * x[j]) - x[i]) / max(k[i], 1)\n"
+)
+
+
+def test_what_the_forward_divides_by_may_be_lacking_in_a_term():
+    trial = trial_of(MASKS, "dx[i] = sum[j](m[i, j] * dy[j] / max(k[j], 1)) - dy[i]")
+    failed = next(o for p in trial.court.points.main if (o := trial.at(p)).failed)
+    found = term_factors.lacking_in_a_term(desk.Desk(trial, failed, None))
+    assert found is not None
+    assert found.sentence == "The division of the term dy[i] by max(k[i], 1) is missing."

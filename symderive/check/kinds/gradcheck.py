@@ -150,7 +150,7 @@ def _kinds(subject: Subject, cell: Cell, points: tuple[Mapping[str, np.ndarray],
     found: set[str] = set()
     for point in points:
         kinks, _ = sample.passed(subject.spec, cell.sizes, point)
-        found |= {k.kind for k in kinks if not k.is_pole and k.distance == 0}
+        found |= {k.kind for k in kinks if k.moves and not k.is_pole and k.distance == 0}
     return found
 
 
