@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,9 @@ SEVERAL: tuple[Callable[[Desk], Finding | None], ...] = (
 )
 """Explanations by more than one mistake."""
 
+MOST_SAID = 300
+"""Characters of such an explanation: what is longer writes much of the claim anew, and tells nobody what is wrong."""
+
 
 def explain(trial: Trial, outcome: Outcome, condition: Condition | None) -> Diagnosis:
     """The diagnosis of a side that fails at a point; ``condition`` is one under which it holds.
@@ -119,7 +123,8 @@ def _first(desk: Desk) -> Finding | None:
     return None if _is_upstream(desk) else _of(desk, EXPLAINERS)
 
 
-def _of(desk: Desk, explainers: Sequence[Callable[[Desk], Finding | None]]) -> Finding | None:
+def _of(desk: Desk, explainers: Sequence[Callable[[Desk], Finding | None]], most: float = math.inf) -> Finding | None:
+    """The first explanation, of at most so many characters."""
     for explainer in explainers:
         if desk.late:
             return None
@@ -127,7 +132,7 @@ def _of(desk: Desk, explainers: Sequence[Callable[[Desk], Finding | None]]) -> F
             finding = explainer(desk)
         except (ClaimError, *FAULTS):
             continue  # an explanation that does not apply to shapes like these
-        if finding is not None:
+        if finding is not None and len(finding.sentence) <= most:
             return finding
     return None
 
@@ -138,7 +143,7 @@ def _several(desk: Desk) -> Finding | None:
     if desk.condition is not None or _is_upstream(desk) or (error is not None and error.reason in ("name", "form")):
         return None
     desk.allow(SHARE)
-    return _of(desk, SEVERAL)
+    return _of(desk, SEVERAL, MOST_SAID)
 
 
 def _last_resort(desk: Desk) -> Finding:
