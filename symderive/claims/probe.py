@@ -13,7 +13,7 @@ from symderive.check.exact import EXACT, Exact
 from symderive.check.floats import FLOAT
 from symderive.check.grid import Grid
 from symderive.check.grid_math import GridMath
-from symderive.check.grid_numbers import numbers_over
+from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.kinks import nearest
 from symderive.check.moving import marked
 from symderive.check.numbers import Domain
@@ -244,7 +244,7 @@ class Probe:
         try:
             with np.errstate(all="ignore"):
                 return np.reshape(grid.evaluate(map_nodes(written, as_entry), (CHOICE,)), (-1, 1))
-        except FAULTS:
+        except (Unsupported, *FAULTS):
             return None
 
     def _without_scalars(self, node: syntax.Node) -> syntax.Node:

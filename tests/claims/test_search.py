@@ -127,6 +127,14 @@ def test_a_border_of_sizes_is_worth_the_same_at_all_choices_at_once():
     assert [v.item() for _, v in once] == [-1, 1, 0, 4, 3, 13]
 
 
+def test_a_border_that_is_not_computed_over_all_sizes_at_once_is_computed_at_each():
+    trial = trial_of(LAYER, "dW = (dy * (1 - y**2)).T @ x / (N - trace(eye(N)) + 1)")
+    probe = Probe(trial)
+    (border,) = borders(trial)
+    once = list(probe.over_sizes(border, [{"N": 2, "K": 3, "J": 4}, {"N": 5, "K": 3, "J": 4}]))
+    assert [np.ravel(v).tolist() for _, v in once] == [[1], [1]]
+
+
 def test_a_formula_of_a_jacobian_that_nobody_would_read_is_not_looked_for(monkeypatch):
     claim = "D(ds[i, j], W[p, q]) = 0"
     assert trial_of(LAYER, claim).formula() is not None
