@@ -158,7 +158,8 @@ def substitute(expression: Expr, mapping: dict[Index, Expr]) -> Expr:
 @lru_cache(maxsize=65536)
 def tensors(expression: Expr) -> frozenset[str]:
     """The names of the tensors that it reads."""
-    return frozenset(a.tensor for a in expression.atoms(Access))
+    inside = frozenset[str]().union(*(tensors(a) for a in expression.args if a.args or isinstance(a, Access)))
+    return inside | {expression.tensor} if isinstance(expression, Access) else inside
 
 
 @lru_cache(maxsize=65536)

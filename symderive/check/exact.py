@@ -29,6 +29,9 @@ MOST_BITS = 100_000
 LONGEST = 10**1000
 """Of an integer that is written out."""
 
+MOST_BITS = 4000
+"""Binary digits before the point of a number of which an exponential is computed; of a longer one there is no value."""
+
 MOST_KNOWN = 4000
 """Values of a function that are kept."""
 
@@ -227,7 +230,7 @@ class Exact(Domain):
     def _real_power(self, a: Value, b: Value) -> Value:
         a, b = self.lift(a), self.lift(b)
         if a > 0:
-            return self.context.power(a, b)
+            return self.nan if self._is_enormous(b) else self.context.power(a, b)
         if a == 0 and b != 0:
             return self.context.zero if b > 0 else self.inf
         return self.context.one if b == 0 else self.nan
@@ -280,10 +283,19 @@ class Exact(Domain):
             for border, value in borders.items():
                 if a == border:
                     return self.context.mpf(value)
-            return function(self.lift(a))
+            x = self.lift(a)
+            return self.nan if name in _REDUCED and self._is_enormous(x) else function(x)
 
         return call
 
+    def _is_enormous(self, a: Any) -> bool:
+        """Whether a number has so many digits before the point that an exponential of it is out of reach."""
+        _, mantissa, exponent, bits = a._mpf_
+        return bool(mantissa) and exponent + bits > MOST_BITS
+
+
+_REDUCED = ("exp", "sin", "cos", "tan", "sinh", "cosh")
+"""Functions for which a multiple of log 2, or of pi, is taken from the argument: to as many digits as that has."""
 
 _ALL = (-math.inf, math.inf)
 _MP_RANGE: dict[str, tuple[float, float, dict[float, float], dict[Any, int]]] = {

@@ -10,24 +10,28 @@ from symderive.errors import NOWHERE, Span
 from symderive.spec import model, syntax
 
 
-def fixed_places(spec: model.Spec) -> frozenset[Span]:
-    """The places of the text at which what has a kink, or a pole, depends on no real input; found once for a spec."""
-    found: frozenset[Span] | None = spec.__dict__.get("fixed_places")
-    if found is None:
-        found = spec.__dict__["fixed_places"] = _fixed_places(spec)
-    return found
+def fixed_places(spec: model.Spec, tensor: str = "") -> frozenset[Span]:
+    """The places of the text at which what has a kink, or a pole, depends on no real input; found once for a spec.
+
+    With a ``tensor``, those at which it does not depend on that, however it is itself made.
+    """
+    known: dict[str, frozenset[Span]] = spec.__dict__.setdefault("fixed_places", {})
+    if tensor not in known:
+        known[tensor] = _fixed_places(spec, {tensor} if tensor else {i.name for i in spec.inputs if i.is_real})
+    return known[tensor]
 
 
-def _fixed_places(spec: model.Spec) -> frozenset[Span]:
-    moving = {i.name for i in spec.inputs if i.is_real}
+def _fixed_places(spec: model.Spec, moving: set[str]) -> frozenset[Span]:
     fixed: set[Span] = set()
     moved = {NOWHERE}
     for equation in spec.equations:
-        if _reads(equation.right, moving):
+        own = equation.tensor in moving
+        if not own and _reads(equation.right, moving):
             moving.add(equation.tensor)
         for node in equation.right.walk():
             if arguments := list(_arguments(node)):
-                (moved if any(_reads(a, moving) for a in arguments) else fixed).add(node.span)
+                moves = not own and any(_reads(a, moving) for a in arguments)
+                (moved if moves else fixed).add(node.span)
     return frozenset(fixed - moved)  # a place of the text may be in the spec more than once, as of one that is called
 
 

@@ -20,7 +20,8 @@ from symderive.check.grid_numbers import Unsupported
 from symderive.check.kinks import Kink, nearest, sides
 from symderive.check.moving import marked
 from symderive.check.oracle import Evaluator, extent_of, shape_of
-from symderive.spec import model, syntax
+from symderive.spec import model
+from symderive.spec.folding import fold
 
 Sizes = Mapping[str, "int | tuple[int, ...]"]
 Point = dict[str, np.ndarray]
@@ -357,7 +358,7 @@ def numbers_of(spec: model.Spec) -> tuple[Fraction, ...]:
     """The numbers that a spec mentions, with 0, 1 and their negatives: where its kinks are likely to stand."""
     found = {Fraction(0), Fraction(1), Fraction(2), *spec.constants.values()}
     for equation in spec.equations:
-        found.update(n.value for n in equation.right.walk() if isinstance(n, syntax.Number))
+        found.update(v for n in equation.right.walk() if (v := fold(n)) is not None)
     return tuple(sorted({s * v for v in found if abs(v) <= 100 for s in (1, -1)}))
 
 

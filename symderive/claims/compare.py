@@ -67,6 +67,12 @@ def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = COARSE) -> boo
     return bool((near | (a == b) | (np.isnan(a) & np.isnan(b))).all())
 
 
+def close_in_scale(a: np.ndarray, b: np.ndarray, tolerance: float = COARSE) -> bool:
+    """Whether two float arrays agree beside the largest number of the second, so that all may be very small."""
+    scale = np.max(np.abs(b[np.isfinite(b)]), initial=0.0) or 1.0
+    return close_floats(a / scale, b / scale, tolerance)
+
+
 def close_where_finite(claimed: np.ndarray, true: np.ndarray, tolerance: float = COARSE) -> bool:
     """Whether two arrays of numbers agree about, in floats, where the second is finite.
 

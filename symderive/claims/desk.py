@@ -13,7 +13,7 @@ import numpy as np
 
 from symderive.check.floats import FLOAT
 from symderive.claims.bench import Bench, free_names, label
-from symderive.claims.compare import FINE, close_floats, close_where_finite
+from symderive.claims.compare import FINE, close_in_scale, close_where_finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
@@ -389,7 +389,7 @@ class Desk:
 
 
 def _equals(bench: Bench, found: np.ndarray | None, claimed: np.ndarray) -> bool:
-    return found is not None and close_floats(_floats(bench, found), claimed)
+    return found is not None and close_in_scale(_floats(bench, found), claimed)
 
 
 def _floats(bench: Bench, a: np.ndarray) -> np.ndarray:

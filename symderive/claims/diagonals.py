@@ -10,7 +10,7 @@ import numpy as np
 from symderive.check.kept import keeping
 from symderive.check.objects import from_list, objects
 from symderive.claims.bench import Bench
-from symderive.claims.compare import close_floats
+from symderive.claims.compare import close_in_scale
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import deltas
 from symderive.claims.trees import product_of
@@ -77,7 +77,7 @@ def off_diagonal(desk: Desk) -> Finding | None:
 def _on_diagonal(claimed: np.ndarray, true: np.ndarray, a: int, b: int) -> bool:
     if claimed.shape != true.shape or claimed.ndim <= b or claimed.shape[a] != claimed.shape[b]:
         return False
-    return close_floats(np.diagonal(claimed, 0, a, b), np.diagonal(true, 0, a, b))
+    return close_in_scale(np.diagonal(claimed, 0, a, b), np.diagonal(true, 0, a, b))
 
 
 def _diagonal(bench: Bench, y: str, x: str) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
 from symderive.claims.bench import Bench
-from symderive.claims.compare import close_floats
+from symderive.claims.compare import close_in_scale
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import BOUNDING
 from symderive.claims.exactly import worth_the_claim
@@ -84,7 +84,7 @@ def _upstreams(desk: Desk, world: World) -> Mapping[str, np.ndarray]:
 
 
 def _alike(gradient: np.ndarray, claimed: np.ndarray) -> bool:
-    return gradient.size == claimed.size and close_floats(gradient.reshape(claimed.shape), claimed, 1e-9)
+    return gradient.size == claimed.size and close_in_scale(gradient.reshape(claimed.shape), claimed, 1e-9)
 
 
 # Parts without a name
@@ -234,7 +234,7 @@ def _claims_part(desk: Desk, tensor: model.Equation, gradients: list[np.ndarray]
                 claimed = bench.world.plain(bench.table(desk.node, free, ranges)).astype(float)
         except (ClaimError, SymderiveError):
             return False
-        if not close_floats(claimed, gradient, 1e-9):
+        if not close_in_scale(claimed, gradient, 1e-9):
             return False
     return True
 

@@ -18,6 +18,12 @@ from symderive.record import record
 MOST_DIGITS = 4000
 """Numbers that still cancel with so many digits are left undecided."""
 
+ZERO_DIGITS = 620
+"""Digits with which what is 0 is taken for 0: ``1 - al`` may be as small as 1e-156, where ``al`` is 1 with fewer."""
+
+LARGE = 25
+"""A number beyond which an exponential of it, or of products of it, may be too small for that."""
+
 _LADDER = (140, 300, 620, 1260, 2540, MOST_DIGITS)
 """Digits that are computed with, so that entries that need about as many share what is computed."""
 
@@ -60,10 +66,15 @@ def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides], most: 
             still_open += 1
             continue
         decided += 1
-        if not finite(claimed):
+        start = EXACT.digits if finite(claimed) else _defined(known, at, again, most) if undefined is None else None
+        if start is None and _is_far(point) and not _certain(true):
+            decided, still_open = decided - 1, still_open + 1
+        elif start is None:
             undefined = undefined or at
-        elif wrong is None and not equal(claimed, true):
-            differs = _exact(claimed, true) or _differ(known, at, again, most)
+        elif wrong is None and not (start == EXACT.digits and equal(claimed, true)):
+            differs = _exact(claimed, true) or _differ(known, at, again, most, start)
+            if differs and _cancelled(known[max(known)], at) and _is_far(point):
+                differs = None
             if differs:
                 wrong = at
             elif differs is None:
@@ -85,13 +96,33 @@ def _exact(*numbers: Any) -> bool:
     return all(isinstance(n, int | Fraction) for n in numbers)
 
 
-def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int) -> bool | None:
+def _is_far(point: Point) -> bool:
+    """Whether numbers are so large that no digits tell a small number that is left beside 1 from 0."""
+    reals = (a for a in point.inputs.values() if a.dtype == object)
+    return any(abs(v) > LARGE for a in reals for v in a.flat)
+
+
+def _defined(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int) -> int | None:
+    """With how many digits a claim has a value that has none with few, as where it divides by ``1 - tanh(100)**2``."""
+    if _certain(known[EXACT.digits].true[at]):
+        return None
+    for digits in (n for n in _LADDER if n <= min(most, ZERO_DIGITS)):
+        if digits not in known:
+            known[digits] = again(with_digits(digits))
+        if finite(known[digits].claimed[at]):
+            return digits
+    return None
+
+
+def _differ(
+    known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int, start: int = EXACT.digits
+) -> bool | None:
     """Whether two entries differ that seem to: with more digits, a difference vanishes or stays.
 
     There must be enough digits to see a number as small as ``1 - sigmoid(1000)`` beside 1. Where few digits agreed by
     luck, more do not make the difference much smaller, but let it be seen that the numbers agree.
     """
-    digits = EXACT.digits
+    digits = start
     before = _pair(known[digits], at, digits)
     while True:
         least = max(2 * digits + 20, _leading_zeros(before) + EXACT.digits)
@@ -103,7 +134,7 @@ def _differ(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact
         after = _pair(known[digits], at, digits)
         if vanishes(before[0] - before[1], after[0] - after[1]) or equal(*after):
             return False
-        if _apart(before, after, digits):
+        if _apart(before, after, digits) and (digits >= ZERO_DIGITS or not _cancelled(known[digits], at)):
             return True
         before = after
 
@@ -116,6 +147,16 @@ def _apart(before: tuple[Any, Any], after: tuple[Any, Any], digits: int) -> bool
     kept = [n for n in (0, 1) if not (vanishes(before[n], after[n]) and abs(after[n]) <= _STEADY * abs(after[1 - n]))]
     enough = _leading_zeros(tuple(after[n] for n in kept)) + EXACT.digits <= digits
     return bool(kept) and enough and all(_steady(before[n], after[n]) for n in kept)
+
+
+def _certain(number: Any) -> bool:
+    """Whether a number cannot be what is left of others that cancelled: a rational one that is not 0."""
+    return _exact(number) and bool(number)
+
+
+def _cancelled(sides: Sides, at: tuple[int, ...]) -> bool:
+    """Whether one of two entries is a 0 that may be what digits have left of a number: no rational one."""
+    return any(not n and not _exact(n) for n in (sides.claimed[at], sides.true[at]))
 
 
 def _pair(sides: Sides, at: tuple[int, ...], digits: int) -> tuple[Any, Any]:

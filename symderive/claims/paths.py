@@ -11,7 +11,7 @@ import numpy as np
 
 from symderive.check.closures import TAG
 from symderive.check.floats import FLOAT
-from symderive.claims.compare import close_floats
+from symderive.claims.compare import close_in_scale
 from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.expansion import in_full
 from symderive.claims.points import Point
@@ -124,7 +124,7 @@ def _equals(desk: Desk, paths: Paths, keys: frozenset[str]) -> bool:
     assert desk.claimed is not None
     for world, claimed, true in zip(paths.worlds, desk.claimed, desk.truths, strict=True):
         part = paths.without(keys, desk.line.tensor, world)
-        if not close_floats(_ordered(desk, part, claimed), claimed, 1e-9) or close_floats(part, true, 1e-9):
+        if not close_in_scale(_ordered(desk, part, claimed), claimed, 1e-9) or close_in_scale(part, true, 1e-9):
             return False
     return True
 
@@ -136,7 +136,7 @@ def _equals_everywhere(desk: Desk, keys: frozenset[str]) -> bool:
     parts = (
         _ordered(desk, paths.without(keys, desk.line.tensor, w), c) for w, c in zip(paths.worlds, claims, strict=True)
     )
-    return any(map(np.any, claims)) and all(map(close_floats, parts, claims))
+    return any(map(np.any, claims)) and all(map(close_in_scale, parts, claims))
 
 
 def _ordered(desk: Desk, part: np.ndarray, like: np.ndarray) -> Any:

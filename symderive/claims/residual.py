@@ -14,7 +14,7 @@ from symderive.claims.factors import scaled
 from symderive.claims.fit import MOST_ALONGSIDE
 from symderive.claims.lines import ClaimError
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import multiplied, number, product_of, sum_of, terms_of
+from symderive.claims.trees import factors_of, multiplied, number, product_of, sum_of, terms_of
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -38,7 +38,9 @@ def missing_product(desk: Desk) -> Finding | None:
     def lacked(bench: Bench) -> np.ndarray:
         return np.asarray(desk.truth(bench) - desk.value(bench, desk.node))
 
-    return _missing(desk, desk.node, lambda rest: itertools.chain(_products(desk, lacked), _on_diagonals(desk, lacked)))
+    found = itertools.chain(_products(desk, lacked), _on_diagonals(desk, lacked))
+    own = set(factors_of(desk.node))  # a product of all that the claim is would be a factor of it
+    return _missing(desk, desk.node, lambda rest: (c for c in found if not own <= set(factors_of(c))))
 
 
 def _on_diagonals(desk: Desk, lacked: Compute) -> Iterator[syntax.Node]:

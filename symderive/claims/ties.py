@@ -22,16 +22,18 @@ import numpy as np
 from symderive.check import sample
 from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
+from symderive.check.moving import fixed_places
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
-from symderive.claims.bench import Sides
+from symderive.claims.bench import Bench, Sides
 from symderive.claims.compare import FINE, finite, shown
-from symderive.claims.lines import FAULTS, ClaimError, names_in
+from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.outcome import Outcome, compared
-from symderive.claims.points import Point
+from symderive.claims.points import CLOSE, Point
 from symderive.claims.probe import Probe
-from symderive.claims.records import Record, Setting
-from symderive.spec import syntax
+from symderive.claims.trees import tensor_of
+from symderive.claims.world import World
+from symderive.spec import model, syntax
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
@@ -41,6 +43,9 @@ MOST_TIES = 6
 
 MOST_WORK = 2000
 """Multiplications of a forward that is differentiated some dozen times."""
+
+MOST_ENTRIES = 400
+"""Entries of a left side that is computed as often."""
 
 DIRECTIONS = 4
 STEPS = (Fraction(1, 2**60), Fraction(1, 2**80))
@@ -52,19 +57,33 @@ ROUNDING = EXACT.context.mpf(10) ** -45
 
 def at_ties(trial: Trial) -> Outcome | None:
     """The first point on a kink at which the claim is wrong; where there is none, at which it has no value."""
-    if trial.line.role != "gradient" or trial.line.tensor in trial.spec.outputs:
+    of_caller = trial.line.role == "gradient" and trial.line.tensor in trial.spec.outputs
+    if of_caller or trial.line.role == "helper":
         return None
-    kinks = trial.court.points.kinks
-    failing = list(_failing(trial, _of_data(trial, kinks)))
-    if wrong := next((o for o in failing if o.failed), None):
-        return wrong
+    points = [*trial.court.points.kinks, *trial.tied]
+    failing = list(_failing(trial, points if trial.line.role == "tensor" else _of_data(trial, points)))
+    if trial.line.role == "tensor" or any(o.failed for o in failing):
+        return next((o for o in failing if o.failed), None) or next(iter(failing), None)
     speaks = _speaks_of_single_values(trial)
-    for outcome in _failing(trial, [*kinks, *trial.tied]):
-        if speaks or outcome.undefined is not None:
+    for outcome in _failing(trial, points):
+        if speaks or outcome.undefined is not None or _only_data(trial, outcome.point):
             failing.append(outcome)
         elif not trial.note:
             trial.note = _note(outcome)
     return next((o for o in failing if o.failed), None) or next(iter(failing), None)
+
+
+def _moved(line: Line) -> str:
+    """The tensor by which the left side of a claim is a derivative."""
+    left = line.statement.left
+    return tensor_of(left.arguments[1]) if isinstance(left, syntax.Call) else line.tensor
+
+
+def _only_data(trial: Trial, point: Point) -> bool:
+    """Whether what a point is on a kink of does not move with the tensor of the claim, which is on none itself."""
+    kinks, _ = sample.passed(trial.spec, point.sizes, point.inputs)
+    fixed = fixed_places(trial.spec, _moved(trial.line))
+    return all(k.span in fixed for k in kinks if not k.is_pole and k.distance <= CLOSE)
 
 
 def _speaks_of_single_values(trial: Trial) -> bool:
@@ -86,10 +105,12 @@ def _note(outcome: Outcome) -> str:
 def _of_data(trial: Trial, kinks: Sequence[Point]) -> list[Point]:
     """The points, but for the inputs that the tensor of the claim depends on, so that it is on no kink itself."""
     first = trial.court.points.main[0]
-    own = Probe(trial).behind_tensor(trial.line.tensor)
+    own = Probe(trial).behind_tensor(_moved(trial.line))
     others = [n for n in first.inputs if n not in own]
-    moved = [replace(first, inputs={**first.inputs, **{n: p.inputs[n] for n in others}}) for p in kinks]
-    return moved if others else []
+    if not others:
+        return []
+    alike = (p for p in kinks if p.sizes == first.sizes)
+    return [replace(first, inputs={**first.inputs, **{n: p.inputs[n] for n in others}}) for p in alike]
 
 
 def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
@@ -101,10 +122,13 @@ def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
         if trial.court.points.distance(point) < 0:
             continue  # the forward has no value there
         try:
-            if trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE) or trial.at(point).holds:
+            if trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE):
+                continue
+            if (outcome := trial.at(point)).holds:
                 continue
             looked_at += 1
-            outcome = _where_smooth(trial, point)
+            if trial.line.role != "tensor":  # which has a value on every kink
+                outcome = _where_smooth(trial, point)
         except (ClaimError, *FAULTS):
             continue
         if not outcome.holds:
@@ -117,24 +141,31 @@ def _where_smooth(trial: Trial, point: Point) -> Outcome:
 
     def sides(base: Domain) -> Sides:
         bench = trial.court.new_bench(point, base)
-        true = objects(bench.tensors[trial.line.name])
-        bench.put(trial.line.name, np.where(kept, true, base.div(0, 0)))
+        name = _name_of_left(bench, trial.line)
+        bench.put(name, np.where(kept, objects(bench.tensors[name]), base.div(0, 0)))
         return bench.sides(trial.line, trial.node)
 
     return compared(point, sides(EXACT), sides)
 
 
+def _name_of_left(bench: Bench, line: Line) -> str:
+    """The name of what a left side is about among the tensors of a bench."""
+    return line.name if line.role == "gradient" else tensor_of(bench.rewritten(line.statement.left))
+
+
 def continuous(trial: Trial, point: Point) -> np.ndarray:
-    """The entries at which the gradient of a claim's tensor is continuous in that tensor."""
-    gradient = Gradient(trial, point)
-    here = gradient.at(None)
+    """The entries at which what a claim is about is continuous in the tensor by which it is a derivative."""
+    left = Left(trial, point)
+    here = left.at(None)
+    if here.size > MOST_ENTRIES:
+        raise ValueError
     kept = np.array([finite(v) for v in here.flat]).reshape(here.shape)
     draw = sample.Draw(np.random.default_rng(trial.court.seed), exact=True)
     for number in range(2 * DIRECTIONS):
         if number % 2 == 0:
-            direction = objects(draw.entries(here.shape))
+            direction = objects(draw.entries(left.value.shape))
             direction = np.where(direction == 0, 1, direction)
-        far, near = (gradient.at(direction * step * (-1) ** number) for step in STEPS)
+        far, near = (left.at(direction * step * (-1) ** number) for step in STEPS)
         for at in zip(*np.nonzero(kept), strict=True) if here.ndim else [()] if kept else []:
             kept[at] = _approaches(here[at], far[at], near[at])
     return kept
@@ -148,23 +179,32 @@ def _approaches(here: object, far: object, near: object) -> bool:
     return bool(after <= ROUNDING * max(abs(limit), abs(second)) or after <= EXACT.lift(NEARER) * before)
 
 
-class Gradient:
-    """The gradient with respect to one tensor, an input or one that the forward computes, as that alone is moved."""
+class Left:
+    """What a claim is about, as the tensor by which it is a derivative, an input or not, is alone moved."""
 
     def __init__(self, trial: Trial, point: Point) -> None:
-        self.name = trial.line.tensor
+        self.line, self.point = trial.line, point
+        self.name = _moved(trial.line)
         world = point.world(trial.spec)
-        self.sizes, self.upstreams, self.constants = point.sizes, world.upstreams, world.constants
-        self.value = world.values[self.name]
-        self.inputs = {**point.inputs, self.name: self.value}
-        self.equations = [e for e in trial.spec.equations if e.tensor != self.name]
+        self.upstreams, self.constants = world.upstreams, world.constants
+        self.value = objects(world.values[self.name])
+        self.spec = _with_input(trial.spec, self.name)
 
     def at(self, shift: np.ndarray | None) -> np.ndarray:
-        """The gradient where the tensor is moved by a shift."""
-        value = self.value if shift is None else _added(self.value, shift)
-        inputs = {**self.inputs, self.name: objects(value)}
-        setting = Setting(self.equations, inputs, {self.name}, self.sizes, EXACT, self.constants)
-        return Record(setting).sweep(self.upstreams)(self.name)
+        """Its value where the tensor is moved by a shift."""
+        value = self.value if shift is None else objects(_added(self.value, shift))
+        inputs = {**self.point.inputs, self.name: value}
+        world = World(self.spec, self.point.sizes, inputs, self.upstreams, EXACT, constants=self.constants)
+        bench = Bench(world)
+        return objects(bench.tensors[_name_of_left(bench, self.line)])
+
+
+def _with_input(spec: model.Spec, name: str) -> model.Spec:
+    """The spec with one of its tensors as an input."""
+    if name in {i.name for i in spec.inputs}:
+        return spec
+    equations = tuple(e for e in spec.equations if e.tensor != name)
+    return replace(spec, inputs=(*spec.inputs, model.Input(name, spec.shapes[name])), equations=equations, calls=())
 
 
 _added = np.frompyfunc(EXACT.add, 2, 1)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from symderive.claims.compare import close_floats
+from symderive.claims.compare import close_floats, close_in_scale
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import counts, first_that_fits
 from symderive.claims.edits_axes import means
@@ -250,7 +250,7 @@ def summed_away(desk: Desk, but: Collection[str] = ()) -> Finding | None:
         if any(names[a] in but for a in axes):
             continue
         for reduce, what in ((np.sum, "sum"), (np.mean, "mean")):
-            if all(close_floats(c, np.broadcast_to(reduce(t, axis=axes, keepdims=True), t.shape)) for c, t in pairs):
+            if all(close_in_scale(np.broadcast_to(reduce(t, axis=axes, keepdims=True), t.shape), c) for c, t in pairs):
                 over = ", ".join(names[a] for a in axes)
                 own = f"which has an entry of its own for each {over}"
                 words = f"The claim is the {what} over {over} of {subject(desk)}, {own}."
@@ -288,7 +288,7 @@ def _oversummed(desk: Desk) -> Finding | None:
         for keep in (False, True):
             for reduce in (np.sum, np.mean):
                 made = [reduce(t, axis=axes, keepdims=keep) for t in desk.truths]
-                if made[0].shape == desk.claimed[0].shape and all(map(close_floats, desk.claimed, made)):
+                if made[0].shape == desk.claimed[0].shape and all(map(close_in_scale, desk.claimed, made)):
                     which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
                     if reduce is np.mean and not takes(desk.node, "mean"):
                         along = f"along {which}, where the gradient is the same all over"
@@ -296,7 +296,7 @@ def _oversummed(desk: Desk) -> Finding | None:
                     what = "sum" if reduce is np.sum and not _only_means(desk.node) else "mean"
                     return Finding("extra_sum", f"The claim takes a {what} over {which} too many.")
     if rank == 2 and desk.claimed[0].ndim == 0 and all(
-        close_floats(c, np.trace(t)) for c, t in zip(desk.claimed, desk.truths, strict=True)
+        close_in_scale(c, np.trace(t)) for c, t in zip(desk.claimed, desk.truths, strict=True)
     ):  # fmt: skip
         return Finding("extra_sum", f"The claim is the trace of {subject(desk)}, a scalar, not the gradient itself.")
     return None

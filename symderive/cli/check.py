@@ -132,7 +132,7 @@ def _checked(paths: Sequence[str], op: str | None, jobs: int, chosen: dict[str, 
 
 def _judged(paths: Sequence[str], text: str, seed: int) -> Results:
     """The verdicts on claims that stand in no file. Nothing else is checked, and torch is not imported."""
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
     from symderive.catalogue import spec_path, spec_paths
     from symderive.check.results import Results, SpecResult
@@ -141,7 +141,11 @@ def _judged(paths: Sequence[str], text: str, seed: int) -> Results:
 
     specs = [load(spec_path(str(path))) for path in spec_paths(paths)]
     rows = [SpecResult(s.name, s.path, tuple(check_text(s, text, seed=seed))) for s in specs]
-    return Results(tuple(rows), {"torch": version("torch"), "devices": ["cpu"]})
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:  # which verdicts on claims do not need
+        torch = "none"
+    return Results(tuple(rows), {"torch": torch, "devices": ["cpu"]})
 
 
 def _deliver(results: Results, json_path: str | None, verbose: bool) -> None:

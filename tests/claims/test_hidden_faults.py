@@ -7,8 +7,9 @@ import pytest
 
 from symderive import spec as specs
 from symderive.check.exact import EXACT, Exact
-from symderive.claims import judge_text
+from symderive.claims import judge_text, outcome
 from symderive.claims.bench import Sides
+from symderive.claims.compare import close_floats, close_in_scale
 from symderive.claims.outcome import compared
 
 
@@ -123,3 +124,46 @@ def test_numbers_that_agreed_by_luck_are_not_different(relative, wrong):
         return Sides(true + rest, true)
 
     assert (compared(None, sides(EXACT), sides).wrong is not None) == wrong
+
+
+TRANSMITTANCE = specs.loads(
+    "name: transmittance\nsizes: {B: 2, S: 4}\n"
+    "inputs: {z: [B, S], dl: {shape: [B, S], assume: positive, grad: false}}\nforward: |\n"
+    "  al[b, i] = 1 - exp(-softplus(z[b, i]) * dl[b, i])\n  s[b] = prod[j](1 - al[b, j])\n"
+)
+RATE = "dal[b, i] = -ds[b] * s[b] * exp(softplus(z[b, i]) * dl[b, i])"
+QUOTIENT = "dal[b, i] = -ds[b] * s[b] / (1 - al[b, i])"
+
+
+@pytest.mark.parametrize("claim", [RATE, QUOTIENT])
+def test_a_number_that_is_lost_beside_1_is_not_0(claim, monkeypatch):
+    """Far out, ``1 - al`` is 1e-156 and less: with 50 digits ``al`` is 1."""
+    assert verdict(TRANSMITTANCE, claim) == ("right", "")
+    assert verdict(TRANSMITTANCE, claim.replace("-ds", "-2 * ds"))[0] == "wrong"
+    assert verdict(TRANSMITTANCE, f"{claim} * where(z[b, i] > 30, 2, 1)")[0] == "wrong"
+    monkeypatch.setattr(outcome, "ZERO_DIGITS", 0)
+    monkeypatch.setattr(outcome, "LARGE", 10**30)
+    assert verdict(TRANSMITTANCE, claim)[0] != "right"
+
+
+def test_what_is_small_throughout_is_compared_beside_what_is_small():
+    tiny, other = np.array([1e-12, 0]), np.array([2e-12, 0])
+    assert close_floats(tiny, other)
+    assert not close_in_scale(tiny, other)
+    assert close_in_scale(tiny, tiny + 1e-20)
+    assert close_in_scale(0 * tiny, 0 * tiny)
+    assert not close_in_scale(tiny, 0 * tiny + 1)
+
+
+def test_an_exponential_of_an_enormous_number_is_out_of_reach():
+    """``exp`` of 2**5000 takes log 2 to 5000 digits; of ``exp(1e25)``, which a claim meets far out, to 1e25."""
+    exp, power = EXACT.functions["exp"], EXACT.power
+    assert EXACT.is_nan(exp(2**5000))
+    assert EXACT.is_nan(exp(exp(10**25)))
+    assert EXACT.is_nan(power(exp(1), exp(10**25)))
+    assert not EXACT.is_nan(exp(-(2**1000)))
+    assert EXACT.is_nan(exp(EXACT.nan))
+    spec = spec_of("y[i] = exp(-exp(x[i]))")
+    assert verdict(spec, "dx = -dy * y * exp(x)") == ("right", "")
+    assert verdict(spec, "dx = -dy * y * exp(x) * where(x > 5, 2, 1)")[0] == "wrong"
+    assert verdict(spec, "dx = -dy * y")[0] == "wrong"

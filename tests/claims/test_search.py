@@ -156,3 +156,14 @@ def test_what_the_forward_divides_by_may_be_lacking_in_a_term():
     found = term_factors.lacking_in_a_term(desk.Desk(trial, failed, None))
     assert found is not None
     assert found.sentence == "The division of the term dy[i] by max(k[i], 1) is missing."
+
+
+def test_a_product_of_all_that_a_claim_is_is_no_term_that_it_lacks():
+    spec = specs.loads(
+        "name: steps\nsizes: {J: 3}\ninputs: {W: [J, J], c: {shape: [J], grad: false}, x: [J]}\nforward: |\n"
+        "  h[j] = tanh(x[j])\n  L = sum[j](c[j] * tanh(sum[k](W[j, k] * h[k])))\n"
+    )
+    claim = "d[k] = sum[j](W[j, k] * c[j] * (1 - tanh(sum[i](W[j, i] * h[i]))**2)) * (1 - h[k]**2)\ndh[k] = d[k]"
+    (result,) = judge_text(spec, claim)
+    assert result.verdict == "wrong"
+    assert result.diagnosis.kind in ("factor", "other_variable")

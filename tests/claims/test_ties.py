@@ -104,3 +104,72 @@ def test_where_the_forward_has_no_value_nothing_is_decided():
 
 def test_a_kink_in_a_scalar_is_looked_for_on_both_sides():
     assert judged(SCALAR, "dq = dy / abs(q)").verdict == "wrong"
+
+
+BRANCHES = """
+name: branches
+sizes: {N: 4}
+inputs:
+  x: [N]
+  k: {shape: [N], grad: false}
+  t: {shape: [N], grad: false}
+forward: |
+  y[i] = where(k[i] == 0, x[i]**2, x[i])
+  z[i] = abs(x[i]) * x[i]
+  w[i] = max(x[i], k[i])
+  u[i] = where(k[i] <= 1, 2 * y[i], y[i])
+  v[i] = where(t[i] < 1/2, x[i]**2, x[i])
+  L = sum[i](y[i] + z[i] + w[i] + u[i]**2 + v[i])
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("y = x", "wrong"),
+        ("y = where(k == 0, x * x, x)", "right"),
+        ("w = where(x > k, x, k)", "right"),
+        ("w = where(x == k, 7, max(x, k))", "wrong"),
+        ("z = where(x > 0, x**2, -x**2)", "right"),
+        ("z = x**3 / abs(x)", "conditional"),
+        ("z = where(x == 0, 1, x * abs(x))", "wrong"),
+        ("u[i] = where(k[i] < 1, 2 * y[i], y[i])", "wrong"),
+    ],
+)
+def test_a_tensor_has_a_value_on_every_kink(claim, verdict):
+    assert judged(BRANCHES, claim).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("D(y[i], x[j]) = delta(i, j) * where(k[i] == 0, 2 * x[i], 1)", "right"),
+        ("D(y[i], x[j]) = delta(i, j)", "wrong"),
+        ("D(z[i], x[j]) = delta(i, j) * 2 * abs(x[i])", "right"),
+        ("D(z[i], x[j]) = delta(i, j) * where(x[i] == 0, 3, 2 * abs(x[i]))", "wrong"),
+        ("D(w[i], x[j]) = delta(i, j) * where(x[i] >= k[i], 1, 0)", "right"),
+        ("D(u[i], y[j]) = delta(i, j) * where(k[i] <= 1, 2, 1)", "right"),
+        ("D(u[i], y[j]) = delta(i, j) * where(k[i] < 1, 2, 1)", "wrong"),
+        ("D(dv[i], x[j]) = 0", "right"),
+    ],
+)
+def test_an_entry_of_a_jacobian_is_one_where_data_choose(claim, verdict):
+    assert judged(BRANCHES, claim).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("dy = 1 + where(k <= 1, 4, 2) * u", "right"),
+        ("dy = 1 + where(k < 1, 4, 2) * u", "wrong"),
+        ("dx = dy * where(k == 0, 2 * x, 1) + 2 * abs(x) + where(x > k, 1, 0) + where(t < 1/2, 2 * x, 1)", "right"),
+        ("dx = dy * where(k == 0, 2 * x, 1) + 2 * abs(x) + where(x > k, 1, 0) + where(t <= 1/2, 2 * x, 1)", "wrong"),
+    ],
+)
+def test_a_border_of_data_has_one_right_side(claim, verdict):
+    assert judged(BRANCHES, claim).verdict == verdict
+
+
+def test_a_chain_of_helpers_is_not_judged_on_kinks():
+    results = judge_text(specs.loads(KINKED), "h = sign(x) = where(x > 0, 1, -1)\ndx = dz * h")
+    assert [r.verdict for r in results] == ["right", "right"]

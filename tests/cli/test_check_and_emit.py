@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 
 import pytest
+
+from symderive.catalogue import spec_path
+from symderive.cli import check
 
 KERNELS = """
 import torch
@@ -42,6 +46,16 @@ def test_claims_are_judged_together_and_in_order(run, folder):
     assert result.returncode == 1
     assert "1 passed, 1 failed" in result.stdout
     assert "line 3: dx = x * dy" in result.stdout
+
+
+def test_claims_are_judged_where_torch_is_not_installed(monkeypatch):
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    results = check._judged([str(spec_path("relu"))], "dx = dy * where(x > 0, 1, 0)", 0)
+    assert results.ok
+    assert results.environment["torch"] == "none"
 
 
 def test_a_claim_and_an_op_are_not_checked_together_nor_is_an_empty_claim(run, folder):
