@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -57,24 +57,26 @@ class Condition:
     change: Change | None = None
     weak: bool = False
 
-    def points(self, trial: Trial, failed: Point | None = None) -> Iterator[Point]:
-        """Points at which it holds, last of all one made of the point at which the claim ``failed``."""
-        known, more = trial.court.under.setdefault(self.text, ([], self._drawn(trial.court)))
+    def points(self, court: Court) -> Iterator[Point]:
+        """Points at which it holds."""
+        known, more = court.under.setdefault(self.text, ([], self._drawn(court)))
         yield from known
         for point in more:
             known.append(point)
             yield point
-        if failed is not None:
-            points = assumption(trial.court, self.assumed).points
-            sizes = self.sized(failed.sizes)
-            if not points.chooser.does(sizes):
-                return
-            shifts = range(1 if sizes == failed.sizes else SHIFTS)
-            draws = 2 if self.kind == "binary" else 1  # what fails at ones may hold at zeros
-            for shift, _ in itertools.product(shifts, range(draws)):
-                start = failed.inputs if sizes == failed.sizes else stretched(trial.spec, failed.inputs, sizes, shift)
-                if (made := points.under(sizes, self.applied, start)) is not None:
-                    yield replace(made, note=failed.note)
+
+    def made_of(self, failed: Point, court: Court) -> Iterator[Point]:
+        """Points at which it holds, made of one at which a claim failed."""
+        points = assumption(court, self.assumed).points
+        sizes = self.sized(failed.sizes)
+        if not points.chooser.does(sizes):
+            return
+        shifts = range(1 if sizes == failed.sizes else SHIFTS)
+        draws = 2 if self.kind == "binary" else 1  # what fails at ones may hold at zeros
+        for shift, _ in itertools.product(shifts, range(draws)):
+            start = failed.inputs if sizes == failed.sizes else stretched(court.spec, failed.inputs, sizes, shift)
+            if (made := points.under(sizes, self.applied, start)) is not None:
+                yield replace(made, note=failed.note)
 
     def sized(self, sizes: Sizes, number: int = 0) -> Sizes:
         """Sizes, changed so that it holds."""
@@ -131,13 +133,13 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     told = 0
     varied = False
     masks: list[bool] = []
-    points: list[Point] = []
-    for point in condition.points(trial, failed):
-        if point.note != FAR and not promising(trial, point, keep=True):
-            return False  # far out, where floats cancel, only exact numbers turn it down
-        if not points and not trial.at(point).holds:
-            return False  # before more points are drawn
-        points.append(point)
+    usual = _held(trial, condition.points(trial.court))
+    if usual is None:
+        return False
+    made = [] if failed is None else _held(trial, condition.made_of(failed, trial.court))
+    if made is None:
+        return False
+    points = [*usual, *made]
     for point in points:
         varied |= not _is_identity(point.inputs.get(condition.about))
         outcome = trial.at(point, digits=FEW_DIGITS)
@@ -152,13 +154,25 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     if _is_degenerate(trial, points):
         return False
     rare = rarely_wrong(trial)
-    if rare and not is_needed(trial, condition.assumed, points):
+    if rare and not is_needed(trial, condition.assumed, made or points):
         return False  # what is needed is seen where the claim failed
     other = assuming(trial, condition.assumed)
     if not is_right(other):
         return False
     beside = [*points, *other.beside[:MOST_BESIDE]]
     return rare or is_needed(trial, condition.assumed, points) or is_needed(trial, condition.assumed, beside)
+
+
+def _held(trial: Trial, candidates: Iterable[Point]) -> list[Point] | None:
+    """Points at which a claim seems to hold; None where it does not at one of them."""
+    points: list[Point] = []
+    for point in candidates:
+        if point.note != FAR and not promising(trial, point, keep=True):
+            return None  # far out, where floats cancel, only exact numbers turn it down
+        if not points and not trial.at(point).holds:
+            return None  # before more points are drawn
+        points.append(point)
+    return points
 
 
 def _as_mask(values: np.ndarray, telling: bool) -> set[bool]:
