@@ -1,5 +1,6 @@
 """Points on a kink of the forward at which it has a derivative all the same, so that a claim can be wrong there.
 
+A tensor of the forward has a value on every kink, and a claim about one is judged there without more.
 Where data choose a branch, as in ``where(k == 0, x**2, x)``, the forward has a derivative with respect to x whatever k
 is, and a claim has to give it. Where pieces meet smoothly in x itself, as those of ``x * abs(x)`` do at 0, a claim has
 to have a value. That it gives another one is wrong if it says ``x == 0``, and so speaks of just that point; of
