@@ -29,7 +29,7 @@ MOST_BITS = 100_000
 LONGEST = 10**1000
 """Of an integer that is written out."""
 
-MOST_BITS = 4000
+LONGEST_ARGUMENT = 4000
 """Binary digits before the point of a number of which an exponential is computed; of a longer one there is no value."""
 
 MOST_KNOWN = 4000
@@ -291,7 +291,7 @@ class Exact(Domain):
     def _is_enormous(self, a: Any) -> bool:
         """Whether a number has so many digits before the point that an exponential of it is out of reach."""
         _, mantissa, exponent, bits = a._mpf_
-        return bool(mantissa) and exponent + bits > MOST_BITS
+        return bool(mantissa) and exponent + bits > LONGEST_ARGUMENT
 
 
 _REDUCED = ("exp", "sin", "cos", "tan", "sinh", "cosh")

@@ -10,9 +10,8 @@ import pytest
 from symderive import spec as specs
 from symderive.claims import crowds, judge_text, weight
 from symderive.claims.court import Court
-from symderive.claims.trial import Trial
 from symderive.claims.weight import HEAVY, SmallSizes
-from symderive.spec.claims import parse_lines
+from tests.claims.trials import trial_of
 
 KERNEL = specs.loads(
     "name: kernel\nsizes: {N: 2, C: 3, O: 4, H: 7, R: 2, S: 3}\n"
@@ -27,13 +26,6 @@ BOXES = specs.loads(
     "name: boxes\nsizes: {N: 3, K: 4}\ninputs: {a: [N], b: [N, K], c: [K]}\n"
     "forward: 'y[n, k] = relu(a[n] - b[n, k]) * relu(c[k])'\n"
 )
-
-
-def trial_of(spec, claim):
-    lines, _ = parse_lines(claim)
-    court = Court(spec, lines, claim)
-    court.helpers = court.lines[:-1]
-    return Trial(court, court.lines[-1], lines[-1].sides[0])
 
 
 def test_the_weight_of_a_claim_is_what_it_runs_over():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -163,6 +165,7 @@ def test_an_exponential_of_an_enormous_number_is_out_of_reach():
     assert EXACT.is_nan(power(exp(1), exp(10**25)))
     assert not EXACT.is_nan(exp(-(2**1000)))
     assert EXACT.is_nan(exp(EXACT.nan))
+    assert isinstance(power(Fraction(3, 2), 5000), Fraction)  # of a power the bound is another one
     spec = spec_of("y[i] = exp(-exp(x[i]))")
     assert verdict(spec, "dx = -dy * y * exp(x)") == ("right", "")
     assert verdict(spec, "dx = -dy * y * exp(x) * where(x > 5, 2, 1)")[0] == "wrong"

@@ -17,6 +17,7 @@ from symderive.spec.claims import parse_lines
 from symderive.spec.format import to_text
 from symderive.spec.parse import parse_expression
 from tests.claims.test_adversaries import SPECS
+from tests.claims.trials import trial_of
 
 LAYER = specs.loads(
     "name: op\nsizes: {N: 2, K: 3, J: 5}\ninputs: {x: [N, K], W: [J, K], b: [J]}\n"
@@ -83,13 +84,6 @@ def test_sizes_that_are_too_large_to_be_computed_with_leave_a_claim_open():
     (result,) = judge_text(SPECS["form"], "dA[i, j] = x[i]*x[j]*where(N > 3000, 2, 1)")
     assert result.verdict is None
     assert "too large" in result.detail
-
-
-def trial_of(spec, claim):
-    statements, _ = parse_lines(claim)
-    court = Court(spec, statements, claim)
-    court.helpers = court.lines[:-1]
-    return Trial(court, court.lines[-1], statements[-1].sides[0])
 
 
 def test_what_is_said_of_the_indices_of_a_claim_is_forgotten_where_a_name_gets_another_meaning():
