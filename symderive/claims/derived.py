@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from symderive.claims.inline import written_out
 from symderive.claims.lines import Line, names_in
 from symderive.claims.trees import in_letters, rename, sum_of, tensor_of, terms_of, times
-from symderive.claims.world import gradient_names, sole_scalar
+from symderive.claims.world import gradient_names, sole_scalar, with_input
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
@@ -116,13 +116,11 @@ class Derived:
     def of(self, name: str) -> Derived:
         """Where the formula of a gradient is looked up: one of an intermediate may need a derivation of its own."""
         tensor = name.removeprefix("d")
-        own = next((e for e in self.spec.equations if e.tensor == tensor), None)
-        if name in self.statements or own is None or tensor in self.spec.outputs or name in self.spec.shapes:
+        made = any(e.tensor == tensor for e in self.spec.equations)
+        if name in self.statements or not made or tensor in self.spec.outputs or name in self.spec.shapes:
             return self
         if name not in self._intermediate:
-            equations = tuple(e for e in self.spec.equations if e is not own)
-            given = model.Input(tensor, self.spec.shapes[tensor])
-            spec = replace(self.spec, inputs=(*self.spec.inputs, given), equations=equations, wrt=(tensor,), calls=())
+            spec = replace(with_input(self.spec, tensor), wrt=(tensor,))
             self._intermediate[name] = Derived(spec, reserved=self.reserved)
         return self._intermediate[name]
 

@@ -33,8 +33,8 @@ from symderive.claims.outcome import Outcome, compared
 from symderive.claims.points import CLOSE, Point
 from symderive.claims.probe import Probe
 from symderive.claims.trees import tensor_of
-from symderive.claims.world import World
-from symderive.spec import model, syntax
+from symderive.claims.world import World, with_input
+from symderive.spec import syntax
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
@@ -189,7 +189,7 @@ class Left:
         world = point.world(trial.spec)
         self.upstreams, self.constants = world.upstreams, world.constants
         self.value = objects(world.values[self.name])
-        self.spec = _with_input(trial.spec, self.name)
+        self.spec = with_input(trial.spec, self.name)
 
     def at(self, shift: np.ndarray | None) -> np.ndarray:
         """Its value where the tensor is moved by a shift."""
@@ -198,14 +198,6 @@ class Left:
         world = World(self.spec, self.point.sizes, inputs, self.upstreams, EXACT, constants=self.constants)
         bench = Bench(world)
         return objects(bench.tensors[_name_of_left(bench, self.line)])
-
-
-def _with_input(spec: model.Spec, name: str) -> model.Spec:
-    """The spec with one of its tensors as an input."""
-    if name in {i.name for i in spec.inputs}:
-        return spec
-    equations = tuple(e for e in spec.equations if e.tensor != name)
-    return replace(spec, inputs=(*spec.inputs, model.Input(name, spec.shapes[name])), equations=equations, calls=())
 
 
 _added = np.frompyfunc(EXACT.add, 2, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -37,6 +38,14 @@ def gradient_names(spec: model.Spec) -> Mapping[str, str]:
 def sole_scalar(spec: model.Spec) -> bool:
     """Whether the only output is a scalar, whose upstream formulas write as 1."""
     return len(spec.outputs) == 1 and not spec.shapes[spec.outputs[0]]
+
+
+def with_input(spec: model.Spec, name: str) -> model.Spec:
+    """The spec with one of its tensors as an input."""
+    if name in {i.name for i in spec.inputs}:
+        return spec
+    equations = tuple(e for e in spec.equations if e.tensor != name)
+    return replace(spec, inputs=(*spec.inputs, model.Input(name, spec.shapes[name])), equations=equations, calls=())
 
 
 class Arrays(dict[str, Any]):
