@@ -19,6 +19,7 @@ from symderive.claims.needed import is_needed, promising
 from symderive.claims.points import FAR, Point
 from symderive.claims.points import Condition as Change
 from symderive.claims.refuting import MOST_WORK, is_multiple, refuted
+from symderive.claims.remembered import Remembered
 from symderive.claims.world import Sizes
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -59,11 +60,7 @@ class Condition:
 
     def points(self, court: Court) -> Iterator[Point]:
         """Points at which it holds."""
-        known, more = court.under.setdefault(self.text, ([], self._drawn(court)))
-        yield from known
-        for point in more:
-            known.append(point)
-            yield point
+        yield from court.under.setdefault(self.text, Remembered(self._drawn(court)))
 
     def made_of(self, failed: Point, court: Court) -> Iterator[Point]:
         """Points at which it holds, made of one at which a claim failed."""

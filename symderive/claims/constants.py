@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from symderive.claims.needed import promising
 from symderive.claims.points import Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import smooth
+from symderive.claims.remembered import Remembered
 from symderive.claims.result import Diagnosis
 from symderive.claims.signs import Signs
 from symderive.errors import SymderiveError
@@ -62,7 +63,7 @@ def _others(value: Fraction, place: int = 0) -> Iterator[Fraction]:
     Those of constants at different places are not in the ratio in which the constants are.
     """
     if value.denominator == 1:
-        yield from (value + 1, value + 2)
+        yield from (value + place + 1, value + place + 2)
     else:
         yield from (value * Fraction(2 * place + 5, 2 * place + 4), value * Fraction(place + 1, place + 2))
 
@@ -93,23 +94,51 @@ def varied_constants(trial: Trial, point: Point) -> tuple[Court, Point] | None:
 def only_for_constant(trial: Trial) -> Ruling | None:
     """The constant whose value in the spec a claim depends on, though it does not name it."""
     used = _mentioned(trial)
-    for name, value in ((n, v) for n, v in trial.spec.constants.items() if n in used):
-        variable = _variable(trial.spec, name)
-        first, second = _others(value)
-        values = {first: MANY, second: FEW}
-        moves = variable and _draws_borders(trial, name)
-        if moves:
-            values = {first: MANY, second: MANY, FAR_APART * value: MANY}  # borders far apart leave room between them
-        for other, most in values.items():
-            constants = {**trial.spec.constants, name: other}
-            points = _points_at(trial.court, constants, moves)[:most] if variable else []
-            found = _at_constant(trial, points) if variable else _at_other_shapes(trial, constants, value)
+    values = {n: v for n, v in trial.spec.constants.items() if n in used}
+    varied = [n for n in values if _variable(trial.spec, n)]
+    moving = _drawing_borders(trial, varied)
+    if len(varied) > 1 and _holds_at_others(trial, varied, moving):
+        values = {n: v for n, v in values.items() if n not in varied}
+    for name, value in values.items():
+        for constants, most in _other_values(trial, [name], moving):
+            variable = name in varied
+            found = (
+                _at_constant(trial, _points_at(trial.court, constants, name in moving), most)
+                if variable
+                else _at_other_shapes(trial, constants, value)
+            )
             if found is not None and not (variable and _holds_nearby(trial, name)):
                 text = f"{name} = {number_text(value)}"
                 sentence = f"The claim holds for the spec's value {text} only: it does not vary with {name}."
-                example = {**found, "constants": {name: shown(other)}}
+                example = {**found, "constants": {name: shown(constants[name])}}
                 return "conditional", Diagnosis("factor", sentence, text, example, trial.formula()), ""
     return None
+
+
+def _holds_at_others(trial: Trial, names: Sequence[str], moving: Collection[str]) -> bool:
+    """Whether a claim is seen to hold where several constants have other values at once: it names them all, then."""
+    for constants, most in _other_values(trial, names, moving):
+        points = _points_at(trial.court, constants, bool(moving))
+        if next(iter(points), None) is None or _at_constant(trial, points, most) is not None:
+            return False
+    return True
+
+
+def _other_values(
+    trial: Trial, names: Sequence[str], moving: Collection[str]
+) -> Iterator[tuple[Mapping[str, Fraction], int]]:
+    """Other values of some constants, and at how many points to look there.
+
+    Borders that are far apart leave room between them.
+    """
+    places = {n: place for place, n in enumerate(names)}
+    first, second = zip(*(_others(trial.spec.constants[n], place) for n, place in places.items()), strict=True)
+    moves = any(n in moving for n in names)
+    yield {**trial.spec.constants, **dict(zip(names, first, strict=True))}, MANY
+    yield {**trial.spec.constants, **dict(zip(names, second, strict=True))}, MANY if moves else FEW
+    if moves:
+        apart = {n: v * FAR_APART if n in moving else v for n, v in zip(names, first, strict=True)}
+        yield {**trial.spec.constants, **apart}, MANY
 
 
 def _mentioned(trial: Trial) -> set[str]:
@@ -186,18 +215,20 @@ def _numbers(text: str) -> set[Fraction]:
     return {n.value for line in parse_lines(text)[0] for n in line.walk() if isinstance(n, syntax.Number)}
 
 
-def _draws_borders(trial: Trial, name: str) -> bool:
-    """Whether a constant has a part in a border of the forward, or of the claim, of which both sides matter."""
+def _drawing_borders(trial: Trial, names: Collection[str]) -> set[str]:
+    """The constants with a part in a border of the forward, or of the claim, of which both sides matter."""
+    if not names:
+        return set()
     probe = Probe(trial)
     drawn = Signs(trial).of([*borders(trial), *of_forward(trial.spec)])
-    return any(name in probe.behind(border) for border in drawn if len(border.signs) > 1)
+    return {n for border in drawn if len(border.signs) > 1 for n in names if n in probe.behind(border)}
 
 
-def _at_constant(trial: Trial, points: list[Point]) -> Mapping[str, Any] | None:
+def _at_constant(trial: Trial, points: Iterable[Point], most: int) -> Mapping[str, Any] | None:
     """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
     if smooth(trial) and not any(_is_discrete(i) for i in trial.spec.inputs):
-        points = points[:FEW]  # what is smooth on both sides is equal everywhere or nowhere
-    for number, point in enumerate(points):
+        most = FEW  # what is smooth on both sides is equal everywhere or nowhere
+    for number, point in enumerate(itertools.islice(points, most)):
         try:
             if number and promising(trial, point, keep=True):
                 continue
@@ -221,13 +252,13 @@ MANY = 100
 """All of them, then."""
 
 
-def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> list[Point]:
+def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> Remembered[Point]:
     """The first point, and those on the sides of the kinks, with other constants: the same for every claim.
 
     Where those move borders, sides are looked for anew.
     """
-    key = "constants", moves, *constants.values()
-    if key not in court.remembered:
+    key = moves, *constants.values()
+    if key not in court.at_constants:
         points = court.points
         varied = replace(points, spec=replace(court.spec, constants=dict(constants)))
         try:
@@ -235,5 +266,6 @@ def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> 
             candidates = [points.main[0], *(p for p in [*sides, *points.scouts] if p.note)]
         except SymderiveError:
             candidates = []
-        court.remembered[key] = [q for p in candidates if varied.smooth(q := replace(p, constants=constants))]
-    return court.remembered[key]
+        others = (replace(p, constants=constants) for p in candidates)
+        court.at_constants[key] = Remembered(filter(varied.smooth, others))
+    return court.at_constants[key]

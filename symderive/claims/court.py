@@ -16,6 +16,7 @@ from symderive.claims.bench import Bench
 from symderive.claims.derived import Derived
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
 from symderive.claims.points import Point, Points
+from symderive.claims.remembered import Remembered
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
 from symderive.claims.trial import Trial
 from symderive.claims.unknown import unknown_function
@@ -53,7 +54,8 @@ class Court:
         self.broken: dict[str, int] = {}
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
         self.remembered: dict[tuple[Any, ...], list[Point]] = {}
-        self.under: dict[str, tuple[list[Point], Iterator[Point]]] = {}
+        self.under: dict[str, Remembered[Point]] = {}
+        self.at_constants: dict[tuple[Any, ...], Remembered[Point]] = {}
         self.assuming: dict[Any, Court] = {}
         self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
         self.weights: dict[tuple[Any, ...], int] = {}

@@ -249,7 +249,7 @@ def test_a_constant_is_varied_far_where_it_draws_a_border(monkeypatch):
     """At 1, 2 and 3 the bound of 5 is never reached."""
     claim = "dx = dy*where(abs(x) <= min(c, 5), 1, 0)"
     assert verdict("clip", claim) == ("conditional", "c = 1")
-    monkeypatch.setattr(constants, "_draws_borders", lambda *given: False)
+    monkeypatch.setattr(constants, "_drawing_borders", lambda *given: set())
     assert verdict("clip", claim) == ("right", None)
 
 
