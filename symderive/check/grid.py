@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,14 +67,13 @@ class Grid:
 
     def along(self, extent: int, axis: int) -> np.ndarray:
         """The numbers from 0 along one axis."""
-        return np.arange(extent).reshape([-1 if a == axis else 1 for a in range(self.rank)])
+        return _along(extent, axis, self.rank)
 
     def evaluate(self, node: syntax.Node, free: Sequence[str]) -> Value:
         """The values over the free indices, which come first in ``ranges``."""
         shape = [self.ranges[i] for i in free] + [1] * (self.rank - len(free))
         value = self.math.broadcast(self.value(node), shape)
-        extents = shape[: len(free)]
-        return self.math.rearranged(value, range(self.rank), shape, extents)
+        return value if len(free) == self.rank else self.math.reshaped(value, shape[: len(free)])
 
     def value(self, node: syntax.Node) -> Value:
         """The value of an expression. Raises :class:`Unsupported`."""
@@ -229,9 +229,9 @@ class Grid:
 
     def sized(self, function: Callable[..., Value], *operands: Value) -> Value:
         """The function, unless its result is too large."""
-        extents = map(max, *(self.math.plain(a).shape for a in operands))  # all have as many axes
-        if math.prod(extents) > self.largest:
-            raise Unsupported
+        first, *others = (self.math.plain(a).shape for a in operands)
+        if any(o != first for o in others) and math.prod(map(max, first, *others)) > self.largest:
+            raise Unsupported  # all have as many axes
         return function(*operands)
 
     def comparison(self, node: syntax.Compare) -> Value:
@@ -274,12 +274,16 @@ class Grid:
         row = FUNCTIONS[node.function]
         if len(node.arguments) not in row.arity:
             raise Unsupported
-        arguments = [self.value(a) for a in node.arguments]
+        arguments = self.arguments(node)
         defaults = row.defaults[len(arguments) + len(row.defaults) - len(row.parameters) :]
         arguments += [self.constant(self.numbers.number(Fraction(d))) for d in defaults]
         if (code := self.math.function(node.function)) is not None:
             return code(*arguments)
         return self.defined(node.function, arguments)
+
+    def arguments(self, node: syntax.Call) -> list[Value]:
+        """What an element-wise function is applied to."""
+        return [self.value(a) for a in node.arguments]
 
     def defined(self, name: str, arguments: Sequence[Value]) -> Value:
         """A function by its definition; of NaN it is NaN."""
@@ -338,6 +342,13 @@ class Grid:
     def stop(self, node: syntax.Call) -> Value:
         """The value, with no gradient."""
         return self.math.stop(self.value(node.arguments[0]))
+
+
+@lru_cache(maxsize=1024)
+def _along(extent: int, axis: int, rank: int) -> np.ndarray:
+    found = np.arange(extent).reshape([-1 if a == axis else 1 for a in range(rank)])
+    found.flags.writeable = False
+    return found
 
 
 _CALLS = {

@@ -69,12 +69,17 @@ class GridMath:
 
     def broadcast(self, a: Value, shape: Sequence[int]) -> Value:
         """The array in a larger shape."""
-        return np.broadcast_to(a, tuple(shape))
+        wanted = tuple(shape)
+        return a if a.shape == wanted else np.broadcast_to(a, wanted)
 
     def rearranged(self, a: Value, order: Sequence[int], extents: Sequence[int], shape: Sequence[int]) -> Value:
         """The first ``extents`` entries of each axis, with the axes in another order, in another shape."""
-        cut = a[tuple(slice(n) for n in extents)].transpose(order) if extents else a
-        return cut.reshape(tuple(shape))
+        if extents:
+            if a.shape != tuple(extents):
+                a = a[tuple(slice(n) for n in extents)]
+            if [*order] != sorted(order):
+                a = a.transpose(order)
+        return a.reshape(tuple(shape))
 
     def reshaped(self, a: Value, shape: Sequence[int]) -> Value:
         """The same entries in another shape."""

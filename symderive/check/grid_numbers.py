@@ -83,7 +83,8 @@ class GridNumbers:
 
     def product(self, factors: Sequence[Array], shape: Sequence[int]) -> np.ndarray:
         """The product of arrays that broadcast to a shape."""
-        return np.broadcast_to(reduce(self.mul, factors), tuple(shape))
+        found, wanted = reduce(self.mul, factors), tuple(shape)
+        return found if found.shape == wanted else np.broadcast_to(found, wanted)
 
     def contract(self, factors: Sequence[Array], shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
         """The sum over axes, which stay with extent 1, of a product of arrays that broadcast to a shape."""
@@ -272,7 +273,7 @@ class FloatNumbers(GridNumbers):
 
     def sum_over(self, a: np.ndarray, axes: Sequence[int]) -> np.ndarray:
         """NumPy's sum."""
-        return np.sum(a, axis=tuple(axes), keepdims=True)
+        return np.add.reduce(a, axis=tuple(axes), keepdims=True)
 
     def add_at(self, into: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray) -> None:
         """NumPy's."""

@@ -56,11 +56,15 @@ class WatchedGrid(Grid):
     def add(self, kind: str, span: Span, sides: np.ndarray, distances: np.ndarray) -> None:
         """Record one place: of each side the argument that comes nearest."""
         site = next(self.sites)
-        sides, distances, active = np.broadcast_arrays(sides, distances, True if self.active is None else self.active)
-        counts = active & ~np.isnan(distances)
-        for side in np.unique(sides[counts]):
-            nearest = float(np.min(distances[counts & (sides == side)]))
-            self.kinks.append(Kink(site, kind, span, int(side), nearest, kind == "pole" or span not in self.fixed))
+        counts = ~np.isnan(distances)
+        if self.active is not None:
+            sides, distances, counts = np.broadcast_arrays(sides, distances, counts & self.active)
+        found: dict[Any, float] = {}
+        for side, distance in zip(sides[counts].tolist(), distances[counts].tolist(), strict=True):
+            if distance < found.get(side, math.inf) or side not in found:
+                found[side] = distance
+        moves = kind == "pole" or span not in self.fixed
+        self.kinks += [Kink(site, kind, span, int(side), found[side], moves) for side in sorted(found)]
 
     def between(self, kind: str, span: Span, nodes: Sequence[syntax.Node | None], a: Value, b: Value) -> None:
         """Record how far apart two numbers are; two integers have no kinks."""
@@ -68,7 +72,7 @@ class WatchedGrid(Grid):
             next(self.sites)
             return
         difference = np.where(a == b, 0.0, a - b)
-        self.add(kind, span, np.sign(np.nan_to_num(difference)), np.abs(difference))
+        self.add(kind, span, np.sign(difference), np.abs(difference))
 
     def all_whole(self, span: Span, nodes: Sequence[syntax.Node | None]) -> bool:
         """Whether numbers are integers; where some are and some are not, that is of no account if nothing moves."""
@@ -157,15 +161,15 @@ class WatchedGrid(Grid):
             self.between("clamp", node.span, (node.arguments[0], node.arguments[limit]), x, value)
         return self.pick("<", self.pick(">", x, low), high)
 
-    def call(self, node: syntax.Call) -> Value:
+    def arguments(self, node: syntax.Call) -> list[Value]:
         """The zeros of what a function that has a kink there is applied to, and the poles of others."""
         kind, measures = measures_of(node.function)
-        if measures and node.arguments and not is_whole(self, node.arguments[0]):
-            x = self.plain(node.arguments[0])
-            for measure in measures:
-                found = np.frompyfunc(measure, 1, 2)(x)
-                self.add(kind, node.span, np.asarray(found[0], dtype=int), np.asarray(found[1], dtype=float))
-        return super().call(node)
+        watched = bool(measures and node.arguments and not is_whole(self, node.arguments[0]))
+        arguments = super().arguments(node)
+        for measure in measures if watched else ():
+            found = np.frompyfunc(measure, 1, 2)(self.math.plain(arguments[0]))
+            self.add(kind, node.span, np.asarray(found[0], dtype=int), np.asarray(found[1], dtype=float))
+        return arguments
 
     def among(self, node: syntax.Binder, values: np.ndarray, condition: np.ndarray | None) -> None:
         """Where an extremum over indices stands, and by how much it leads."""
