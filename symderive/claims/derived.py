@@ -29,9 +29,15 @@ if TYPE_CHECKING:
 class Derived:
     """The formulas of a spec's gradients, derived when they are first asked for; none where that fails."""
 
-    def __init__(self, spec: model.Spec, derivation: Any = None, reserved: Iterable[str] = ()) -> None:
-        """``reserved`` are names that mean something else where the formulas are to stand."""
+    def __init__(
+        self, spec: model.Spec, derivation: Any = None, reserved: Iterable[str] = (), ties: bool = False
+    ) -> None:
+        """``reserved`` are names that mean something else where the formulas are to stand.
+
+        With ``ties`` they say what holds where two numbers tie.
+        """
         self.spec = spec
+        self.ties = ties
         self.reserved = {*reserved}
         self._given = getattr(derivation, "core", derivation)
         self._jacobians: dict[str, syntax.Statement | None] = {}
@@ -39,29 +45,38 @@ class Derived:
 
     @cached_property
     def derivation(self) -> Derivation | Formulas | None:
-        """The derivation, with respect to every real input."""
+        """The derivation."""
         if self._given is not None:
             return self._given  # type: ignore[no-any-return]
         from symderive.algebra.derive import formulas
 
-        real = tuple(i.name for i in self.spec.inputs if i.is_real and f"d{i.name}" not in self.spec.shapes)
-        for wrt in (real, self.spec.wrt):
-            try:
-                return formulas(replace(self.spec, wrt=wrt))
-            except Exception:  # a formula is a help; a verdict does not wait for it
-                continue
-        return None
+        try:
+            return formulas(self.spec)
+        except Exception:  # a formula is a help; a verdict does not wait for it
+            return None
 
     @cached_property
     def display(self) -> Program:
-        """The equations of the gradients as formulas print them, without the values at kinks, which decide nothing."""
+        """The equations of the gradients as formulas print them, without the values at kinks, which seldom matter."""
         from symderive.algebra.terms import transform_opened
 
         assert self.derivation is not None
-        equations = (
+        if self.ties:
+            return self.derivation.display
+        equations = tuple(
             replace(e, right=transform_opened(e.right, _without_tie)) for e in self.derivation.display.equations
         )
-        return replace(self.derivation.display, equations=tuple(equations))
+        return replace(self.derivation.display, equations=equations)
+
+    @cached_property
+    def has_ties(self) -> bool:
+        """Whether the formulas leave out what holds where two numbers tie: it matters where those are one number."""
+        return self.derivation is not None and self.display.equations != self.derivation.display.equations
+
+    @cached_property
+    def with_ties(self) -> Derived:
+        """The same, where numbers tie, too."""
+        return Derived(self.spec, self.derivation, self.reserved, ties=True)
 
     @cached_property
     def statements(self) -> dict[str, syntax.Statement]:
@@ -114,14 +129,20 @@ class Derived:
             return {}
 
     def of(self, name: str) -> Derived:
-        """Where the formula of a gradient is looked up: one of an intermediate may need a derivation of its own."""
+        """Where the formula of a gradient is looked up: what the derivation does not name needs one of its own."""
         tensor = name.removeprefix("d")
-        made = any(e.tensor == tensor for e in self.spec.equations)
-        if name in self.statements or not made or tensor in self.spec.outputs or name in self.spec.shapes:
+        real = {i.name for i in self.spec.inputs if i.is_real} | {e.tensor for e in self.spec.equations}
+        if name in self.statements or tensor not in real - {*self.spec.outputs} or name in self.spec.shapes:
+            return self
+        if self.spec.wrt == (tensor,):
             return self
         if name not in self._intermediate:
-            spec = replace(with_input(self.spec, tensor), wrt=(tensor,))
-            self._intermediate[name] = Derived(spec, reserved=self.reserved)
+            readers = [e for e in self.spec.equations if tensor in names_in(e.right)]
+            if len(readers) == 1 and self.spec.shapes[readers[0].tensor]:
+                spec = self._alone(tensor, readers[0])
+            else:
+                spec = replace(with_input(self.spec, tensor), wrt=(tensor,))
+            self._intermediate[name] = Derived(spec, reserved=self.reserved, ties=self.ties)
         return self._intermediate[name]
 
     def stated(self, line: Line) -> syntax.Statement | None:
@@ -149,15 +170,18 @@ class Derived:
         statement = syntax.Statement(left, (right,))
         return statement if line.indices is None else self._in_letters(statement, line)
 
-    def _through(self, tensor: str, reader: model.Equation) -> syntax.Statement | None:
-        """What flows to a tensor through one equation that reads it, by the gradient of what the equation defines."""
+    def _alone(self, tensor: str, reader: model.Equation) -> model.Spec:
+        """The step from a tensor to what one equation makes of it, as a spec."""
         own = {i.name: i for i in self.spec.inputs}
         read = [n for n in self.spec.shapes if n in names_in(reader.right)]
         inputs = tuple(own.get(n) or model.Input(n, self.spec.shapes[n]) for n in read)
-        spec = replace(
+        return replace(
             self.spec, inputs=inputs, equations=(reader,), outputs=(reader.tensor,), wrt=(tensor,), calls=(),
         )  # fmt: skip
-        found = Derived(spec).statements.get(f"d{tensor}")
+
+    def _through(self, tensor: str, reader: model.Equation) -> syntax.Statement | None:
+        """What flows to a tensor through one equation that reads it, by the gradient of what the equation defines."""
+        found = Derived(self._alone(tensor, reader), ties=self.ties).statements.get(f"d{tensor}")
         if found is None:
             return None
         if self.spec.shapes[reader.tensor] or (sole_scalar(self.spec) and reader.tensor in self.spec.outputs):

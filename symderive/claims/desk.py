@@ -142,8 +142,10 @@ class Desk:
 
     @cached_property
     def stated(self) -> syntax.Statement | None:
-        """The derived formula of what is claimed, in index form."""
-        return self.court.derived.stated(self.line)
+        """The formula of what is claimed, in index form: derived, or one step from gradients where the claim is."""
+        readers = {f"d{e.tensor}" for e in self.spec.equations if self.line.tensor in names_in(e.right)}
+        steps = self.line.role == "gradient" and names_in(self.node) & readers
+        return self.step if steps and self.step is not None else self.court.derived.stated(self.line)
 
     @cached_property
     def step(self) -> syntax.Statement | None:

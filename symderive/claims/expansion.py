@@ -157,15 +157,14 @@ def _completed(desk: Desk, line: Line, terms: Terms, ratios: Sequence[Ratio | No
 def _formulas(desk: Desk) -> Iterator[syntax.Statement]:
     """Ways to write the truth."""
     derived = desk.court.derived
-    statement = desk.stated
     seen: set[syntax.Node] = set()
-    if statement is not None:
+    for statement in (desk.stated, desk.step, derived.stated(desk.line)):
+        if statement is None or statement.right in seen:
+            continue
         for right in _written(desk, derived, statement):
             if right not in seen:
                 seen.add(right)
                 yield replace(statement, sides=(right,))
-    if desk.step is not None and desk.step.right not in seen:
-        yield desk.step
 
 
 def _written(desk: Desk, derived: Derived, statement: syntax.Statement) -> Iterator[syntax.Node]:

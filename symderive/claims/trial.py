@@ -11,7 +11,7 @@ from symderive.check.numbers import Domain
 from symderive.claims.bench import Sides
 from symderive.claims.compare import finite
 from symderive.claims.counterexample import counterexample, plainest
-from symderive.claims.lines import ClaimError, Line, NotJudged, names_in
+from symderive.claims.lines import ClaimError, Line, NotJudged, names_in, read_lines
 from symderive.claims.outcome import MOST_DIGITS, Outcome, compared
 from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
@@ -19,6 +19,7 @@ from symderive.claims.scouting import scouted
 from symderive.claims.undecided import undecided
 from symderive.claims.world import Sizes
 from symderive.spec import syntax
+from symderive.spec.claims import parse_lines
 from symderive.spec.format import to_text
 
 if TYPE_CHECKING:
@@ -90,12 +91,32 @@ class Trial:
 
     def formula(self) -> str | None:
         """The derived formula of the gradient that is claimed, in the style of the claim."""
+        derived = self.court.derived
         if self.line.role == "jacobian":
-            statement = self.court.derived.jacobian(self.line)
+            statement = derived.jacobian(self.line)
             return None if statement is None else to_text(statement)
         if self.line.role != "gradient":
             return None
-        return self.court.derived.of(self.line.name).formula(self.line)
+        found = derived.of(self.line.name)
+        if not found.has_ties:
+            return found.formula(self.line)
+        return next(
+            (text for d in (found, found.with_ties) if (text := d.formula(self.line)) and self.true(text)), None
+        )
+
+    def true(self, text: str) -> bool:
+        """Whether a formula of what is claimed, with helpers of its own, is the truth wherever floats tell."""
+        lines = [x for x in read_lines(self.spec, parse_lines(text)[0], text) if isinstance(x, Line)]
+        for point in (*self.court.points.main, *self.court.points.scouts):
+            bench = self.court.new_bench(point, FLOAT)
+            for line in lines[:-1]:
+                bench.define(line)
+            try:
+                if not bench.agrees(lines[-1], lines[-1].statement.sides[0]):
+                    return False
+            except ClaimError:
+                return False
+        return True
 
     # Verdicts
 
