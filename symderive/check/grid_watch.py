@@ -68,18 +68,22 @@ class WatchedGrid(Grid):
 
     def between(self, kind: str, span: Span, nodes: Sequence[syntax.Node | None], a: Value, b: Value) -> None:
         """Record how far apart two numbers are; two integers have no kinks."""
-        if self.all_whole(span, nodes):
+        if self.all_whole(kind, span, nodes):
             next(self.sites)
             return
         difference = np.where(a == b, 0.0, a - b)
         self.add(kind, span, np.sign(difference), np.abs(difference))
 
-    def all_whole(self, span: Span, nodes: Sequence[syntax.Node | None]) -> bool:
-        """Whether numbers are integers; where some are and some are not, that is of no account if nothing moves."""
+    def all_whole(self, kind: str, span: Span, nodes: Sequence[syntax.Node | None]) -> bool:
+        """Whether numbers are integers.
+
+        Where some are and some are not, that is of no account at a pole, to which an integer is not near but on it, and
+        where nothing moves.
+        """
         try:
             return all(n is None or is_whole(self, n) for n in nodes)
         except Unsupported:
-            if span in self.fixed:
+            if kind == "pole" or span in self.fixed:
                 return False
             raise
 
@@ -164,7 +168,7 @@ class WatchedGrid(Grid):
     def arguments(self, node: syntax.Call) -> list[Value]:
         """The zeros of what a function that has a kink there is applied to, and the poles of others."""
         kind, measures = measures_of(node.function)
-        watched = bool(measures and node.arguments and not is_whole(self, node.arguments[0]))
+        watched = bool(measures and node.arguments and not self.all_whole(kind, node.span, node.arguments[:1]))
         arguments = super().arguments(node)
         for measure in measures if watched else ():
             found = np.frompyfunc(measure, 1, 2)(self.math.plain(arguments[0]))
