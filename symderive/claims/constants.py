@@ -257,8 +257,8 @@ def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> 
 
     Where those move borders, sides are looked for anew.
     """
-    key = moves, *constants.values()
-    if key not in court.at_constants:
+    key = "constants", moves, *constants.values()
+    if key not in court.drawn:
         points = court.points
         varied = replace(points, spec=replace(court.spec, constants=dict(constants)))
         try:
@@ -267,5 +267,5 @@ def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> 
         except SymderiveError:
             candidates = []
         others = (replace(p, constants=constants) for p in candidates)
-        court.at_constants[key] = Remembered(filter(varied.smooth, others))
-    return court.at_constants[key]
+        court.drawn[key] = Remembered(filter(varied.smooth, others))
+    return court.drawn[key]

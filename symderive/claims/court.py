@@ -55,7 +55,7 @@ class Court:
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
         self.remembered: dict[tuple[Any, ...], list[Point]] = {}
         self.under: dict[str, Remembered[Point]] = {}
-        self.at_constants: dict[tuple[Any, ...], Remembered[Point]] = {}
+        self.drawn: dict[tuple[Any, ...], Remembered[Point]] = {}
         self.assuming: dict[Any, Court] = {}
         self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
         self.weights: dict[tuple[Any, ...], int] = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from symderive.claims.inline import written_out
 from symderive.claims.lines import Line, names_in
-from symderive.claims.trees import in_letters, rename, sum_of, tensor_of, terms_of, times
+from symderive.claims.trees import in_letters, rename, sum_of, tensor_of, terms_of, times, without_minus
 from symderive.claims.world import gradient_names, sole_scalar, with_input
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
@@ -166,7 +166,8 @@ class Derived:
         left = parts[0].left  # type: ignore[union-attr]
         letters = [i.id for i in getattr(left, "indices", ()) if isinstance(i, syntax.Name)]
         rights = [relabelled(p, letters, self.known).right for p in parts]  # type: ignore[arg-type]
-        right = sum_of([t for r in rights for t in terms_of(r)])
+        terms = [(s, t, without_minus(t)) for r in rights for s, t in terms_of(r)]
+        right = sum_of([(s, t) if positive is None else (-s, positive) for s, t, positive in terms])
         statement = syntax.Statement(left, (right,))
         return statement if line.indices is None else self._in_letters(statement, line)
 

@@ -70,11 +70,11 @@ def _resized(probe: Probe, drawn: Sequence[Border]) -> tuple[list[Point], str]:
                 missed = f"where {to_text(border.node)} changes its sign, the sizes are too large to be computed with"
             elif sizes is not None and len(found) < MOST_RESIZED:
                 found.setdefault(tuple(sizes.items()), points.point(sizes, TRIES))
-    alike = (q for p in found.values() for q in (p, _opposite(trial.spec, p), *alike_ids(trial.spec, p)))
+    alike = (q for p in found.values() for q in (p, opposite(trial.spec, p), *alike_ids(trial.spec, p)))
     return [p for p in alike if points.smooth(p)], missed
 
 
-def _opposite(spec: model.Spec, point: Point) -> Point:
+def opposite(spec: model.Spec, point: Point) -> Point:
     """The point with all numbers that may have either sign of the other: what one ``relu`` hides, it shows."""
     free = {i.name for i in spec.inputs if i.is_real and not i.range and set(i.assume) <= {"nonzero", "symmetric"}}
     return replace(point, inputs={n: -a if n in free else a for n, a in point.inputs.items()})

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from symderive.check.floats import FLOAT
+from symderive.claims.coincidences import in_coincidences
 from symderive.claims.compare import FINE, finite
 from symderive.claims.crossing import straddling
 from symderive.claims.crowds import in_crowds
@@ -55,7 +56,7 @@ def scouted(trial: Trial) -> Outcome | None:
             return outcome
         if outcome.undefined is not None:
             undefined = undefined or outcome
-    return in_crowds(trial) or undefined or at_poles(trial) or at_ties(trial)
+    return in_crowds(trial) or in_coincidences(trial) or undefined or at_poles(trial) or at_ties(trial)
 
 
 def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:

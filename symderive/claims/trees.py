@@ -57,16 +57,15 @@ def terms_of(node: syntax.Node) -> list[tuple[int, syntax.Node]]:
     if isinstance(node, syntax.Unary):
         sign = -1 if node.op == "-" else 1
         return [(sign * s, t) for s, t in terms_of(node.operand)]
-    positive = _without_minus(node)
-    return [(1, node)] if positive is None else [(-1, positive)]
+    return [(1, node)]
 
 
-def _without_minus(product: syntax.Node) -> syntax.Node | None:
+def without_minus(product: syntax.Node) -> syntax.Node | None:
     """``a * b`` of ``-a * b``, whose minus Python gives to the first factor; None where there is none."""
     match product:
         case syntax.Unary(op="-", operand=operand):
             return operand
-        case syntax.Binary(op="*" | "/", left=left) if (positive := _without_minus(left)) is not None:
+        case syntax.Binary(op="*" | "/", left=left) if (positive := without_minus(left)) is not None:
             return replace(product, left=positive)
     return None
 
