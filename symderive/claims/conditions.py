@@ -68,10 +68,9 @@ class Condition:
         sizes = self.sized(failed.sizes)
         if not points.chooser.does(sizes):
             return
-        shifts = range(1 if sizes == failed.sizes else SHIFTS)
         draws = 2 if self.kind == "binary" else 1  # what fails at ones may hold at zeros
-        for shift, _ in itertools.product(shifts, range(draws)):
-            start = failed.inputs if sizes == failed.sizes else stretched(court.spec, failed.inputs, sizes, shift)
+        starts = [failed.inputs] if sizes == failed.sizes else all_stretched(court.spec, failed.inputs, sizes)
+        for start, _ in itertools.product(starts, range(draws)):
             if (made := points.under(sizes, self.applied, start)) is not None:
                 yield replace(made, note=failed.note)
 
@@ -92,7 +91,7 @@ class Condition:
             sizes = self.sized(plan[n if n < min(len(plan), 2) else 0], n)
             if (self.assumed.sizes or self.assumed.equal) and not points.chooser.does(sizes):
                 continue
-            begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else None
+            begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else court.points.at_sizes(sizes)
             if begin and (self.assumed.sizes or self.assumed.equal):
                 begin = stretched(court.spec, begin, sizes)
             point = points.under(sizes, self.applied, begin, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)
@@ -100,19 +99,27 @@ class Condition:
                 yield point
 
 
+def all_stretched(spec: model.Spec, inputs: Mapping[str, np.ndarray], sizes: Sizes) -> Iterator[dict[str, np.ndarray]]:
+    """The inputs at other sizes in several ways."""
+    for shift, repeated in itertools.product(range(SHIFTS), (True, False)):
+        yield stretched(spec, inputs, sizes, shift, repeated)
+
+
 def stretched(
-    spec: model.Spec, inputs: Mapping[str, np.ndarray], sizes: Sizes, shift: int = 0
+    spec: model.Spec, inputs: Mapping[str, np.ndarray], sizes: Sizes, shift: int = 0, repeated: bool = True
 ) -> dict[str, np.ndarray]:
     """The inputs at other sizes: their entries over and over, so that what is special about them stays.
 
-    A ``shift`` begins further on along each axis: of an array that becomes smaller, other entries stay.
+    Or only the last ones along each axis are ``repeated``: where one entry of a row counts, it stays the only one. A
+    ``shift`` begins further on along each axis: of an array that becomes smaller, other entries stay.
     """
     found = {}
     draw = sample.Draw(np.random.default_rng(0), exact=True)
     for tensor in spec.inputs:
         given = np.asarray(inputs[tensor.name])
         turned = np.roll(given, [-shift] * given.ndim, range(given.ndim)) if shift and given.ndim else given
-        values = np.resize(turned, shape_of(tensor.shape, sizes))
+        shape = shape_of(tensor.shape, sizes)
+        values = np.resize(turned, shape) if repeated else _extended(turned, shape)
         if tensor.index is not None:
             values = values % extent_of(tensor.index, sizes)
         for name, make in sample.ASSUMPTIONS.items():
@@ -120,6 +127,15 @@ def stretched(
                 values = objects(make(draw, values))
         found[tensor.name] = values
     return found
+
+
+def _extended(values: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The first entries along each axis, and the last ones again and again."""
+    if not values.size or values.ndim != len(shape):
+        return np.resize(values, shape)
+    return np.asarray(
+        values[np.ix_(*(np.minimum(np.arange(n), k - 1) for n, k in zip(shape, values.shape, strict=True)))]
+    )
 
 
 def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bool:

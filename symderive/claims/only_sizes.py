@@ -14,14 +14,13 @@ from symderive.claims.assumed import Assumed
 from symderive.claims.compare import finite, same
 from symderive.claims.conditions import (
     FEW_DIGITS,
-    SHIFTS,
     Condition,
     alike,
+    all_stretched,
     at_value,
     is_multiple,
     rarely_wrong,
     refuted,
-    stretched,
 )  # fmt: skip
 from symderive.claims.needed import promising
 from symderive.claims.points import Point
@@ -79,7 +78,7 @@ def _of_sizes(trial: Trial, condition: Condition, failed: Point) -> Iterator[Poi
             drawn.append(points.point(sizes))
         yield drawn[n]
     sizes = condition.sized(failed.sizes)
-    for shift in range(SHIFTS) if points.chooser.does(sizes) else ():
-        point = points.complete(sizes, stretched(trial.spec, failed.inputs, sizes, shift), failed.note)
+    for inputs in all_stretched(trial.spec, failed.inputs, sizes) if points.chooser.does(sizes) else ():
+        point = points.complete(sizes, inputs, failed.note)
         if points.smooth(point):
             yield point
