@@ -296,3 +296,43 @@ def test_a_singular_inverse_has_no_derivative():
     """With fewer rows than columns, W.T @ W is singular, whatever W is."""
     assert found("inverse", "dG = -S @ dS @ S") == "right"
     assert found("inverse", "dG = -S.T @ dS.T @ S.T") != "right"
+
+
+def test_constants_are_varied_all_at_once(monkeypatch):
+    """One look at all of them tells as much as one at each; what holds for one value only is still named."""
+    spec = specs.loads(
+        "name: f\nconstants: {a: 1/2, b: 1/3, c: 2}\nsizes: {N: 2}\ninputs: {x: [N]}\n"
+        "forward: 'y[n] = a*x[n]**2 + b*x[n]**3 + c*x[n]'\n"
+    )
+    looked = []
+    real = constants._at_constant
+    monkeypatch.setattr(constants, "_at_constant", lambda *given: looked.append(given) or real(*given))
+    assert [r.verdict for r in judge_text(spec, "dx = dy*(2*a*x + 3*b*x**2 + c)")] == ["right"]
+    assert len(looked) == 2
+    for claim, condition in (
+        ("dx = dy*(x + 3*b*x**2 + c)", "a = 0.5"),
+        ("dx = dy*(2*a*x + x**2 + c)", "b = 1 / 3"),
+        ("dx = dy*(2*a*x + 3*b*x**2 + 2)", "c = 2"),
+        ("dx = dy*(2*a*x + 3*b*x**2 + 1/a)", "a = 0.5"),
+    ):
+        (result,) = judge_text(spec, claim)
+        assert (result.verdict, result.diagnosis.condition) == ("conditional", condition)
+
+
+def test_equal_constants_do_not_stay_equal():
+    spec = specs.loads(
+        "name: f\nconstants: {a: 1, b: 1}\nsizes: {N: 2}\ninputs: {x: [N]}\nforward: 'y[n] = a*x[n]**2 + b*x[n]'\n"
+    )
+    (result,) = judge_text(spec, "dx = dy*(2*b*x + a)")
+    assert result.verdict == "conditional"
+
+
+def test_what_is_rare_at_a_size_makes_no_condition_of_it():
+    """A row that keeps one entry makes the claim wrong at any length; few random rows of 16 do."""
+    spec = specs.loads(
+        "name: f\nsizes: {N: 3, T: 16}\ninputs: {x: [N, T], m: {shape: [N, T], assume: binary, grad: false}}\n"
+        "forward: 'y[n] = sum[t](m[n, t]*x[n, t]**2) / max(2, sum[t](m[n, t]))'\n"
+    )
+    (result,) = judge_text(spec, "dx[n, t] = 2*dy[n]*m[n, t]*x[n, t] / max(1, sum[s](m[n, s]))")
+    assert result.verdict == "wrong"
+    assert "T = 16" not in str(result.diagnosis)

@@ -202,3 +202,30 @@ def test_no_order_of_operands_is_offered_that_is_not_right():
     (result,) = judge_text(TWO_LAYERS, "dz = 2 * V.T @ dy")
     assert result.diagnosis.kind != "transpose" or "dy @ V" in result.diagnosis.correction
     assert result.diagnosis.correction != "dz = 2 * dy @ V"
+
+
+def test_where_a_claim_is_a_step_from_gradients_its_terms_are_told_in_them():
+    spec = specs.loads(
+        "name: ratio\nsizes: {N: 2, M: 3}\nconstants: {al: 3/10, be: 7/10, ep: 1/1000}\n"
+        "inputs: {p: [N, M], g: {shape: [N, M], assume: binary, grad: false}, w: {shape: [N], grad: false}}\n"
+        "forward: |\n  a[n] = sum[i](p[n, i]*g[n, i])\n  b[n] = sum[i](p[n, i]*(1 - g[n, i]))\n"
+        "  c[n] = sum[i]((1 - p[n, i])*g[n, i])\n  T[n] = (a[n] + ep)/(a[n] + al*b[n] + be*c[n] + ep)\n"
+        "  L = sum[n](w[n]*T[n])\n"
+    )
+    (result,) = judge_text(spec, "dp[n, i] = g[n, i]*da[n] + (1 - g[n, i])*db[n]")
+    assert result.diagnosis.sentence.startswith("A term is missing: - dc[n] * g[n, i]")
+    (result,) = judge_text(spec, "da[n] = dT[n]")
+    assert result.diagnosis.correction.count("dT[n]") == 1
+
+
+def test_a_tie_that_stays_one_is_part_of_the_right_formula():
+    """Inside of the clip the two branches are one number, of which each has half of the derivative."""
+    spec = specs.loads(
+        "name: clip\nsizes: {N: 3}\nconstants: {eps: 0.2}\ninputs: {r: [N], A: {shape: [N], grad: false}}\n"
+        "forward: 'L = sum[n](min(r[n]*A[n], clamp(r[n], 1 - eps, 1 + eps)*A[n]))'\n"
+    )
+    (result,) = judge_text(spec, "dr = A")
+    assert all(r.verdict == "right" for r in judge_text(spec, result.diagnosis.correction))
+    spec = specs.loads("name: larger\nsizes: {N: 3}\ninputs: {x: [N], y: [N]}\nforward: 'z[n] = max(x[n], y[n])'\n")
+    (result,) = judge_text(spec, "dx[n] = dz[n]")
+    assert "==" not in result.diagnosis.correction

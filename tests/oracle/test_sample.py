@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sympy import Integer
 
-from symderive.check import sample
+from symderive import spec as specs
+from symderive.check import grid_watch, sample
 from symderive.check.kinks import nearest, sides
 from tests.oracle.helpers import spec_of
 
@@ -140,3 +141,24 @@ def test_smooth_forwards_have_no_points_at_kinks():
     spec = spec_of("y[i] = exp(x[i]) / x[i]", {"x": ["N"]})
     assert sample.at_kinks(spec, SIZES, rng()) == ()
     assert len(sample.every_side(spec, SIZES, rng()).points) == 1
+
+
+def test_a_pole_of_what_is_an_integer_at_some_places_is_watched_over_whole_arrays():
+    spec = specs.loads(
+        "name: counted\nsizes: {N: 8, T: 6}\ninputs: {x: [N, T], m: {shape: [N, T], assume: binary, grad: false}}\n"
+        "forward: |\n  n[i] = max(1, sum[t](m[i, t]))\n  y[i] = sum[t](m[i, t]*relu(x[i, t])) / n[i]\n"
+    )
+    sizes = {"N": 8, "T": 6}
+    point = sample.draw_inputs(spec, sizes, sample.Draw(rng()))
+    kinks, finite = grid_watch.passed(spec, sizes, point, spec.constants)
+    assert finite
+    assert {k.kind for k in kinks} == {"max", "relu", "pole"}
+    assert min(k.distance for k in kinks if k.is_pole) == 1
+
+
+def test_what_a_function_with_a_kink_is_applied_to_is_watched_once():
+    spec = specs.loads(
+        "name: nested\nsizes: {N: 64}\ninputs: {x: [N]}\nforward: 'y[i] = relu(1 - abs(relu(x[i]) - 1/2))'\n"
+    )
+    kinks, _ = grid_watch.passed(spec, {"N": 64}, sample.draw_inputs(spec, {"N": 64}, sample.Draw(rng())), {})
+    assert len({k.site for k in kinks}) == 3
