@@ -11,13 +11,14 @@ from symderive.check.numbers import Domain
 from symderive.claims.bench import Sides
 from symderive.claims.compare import finite
 from symderive.claims.counterexample import counterexample, plainest
-from symderive.claims.lines import ClaimError, Line, NotJudged, names_in, read_lines
+from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in, read_lines
 from symderive.claims.outcome import MOST_DIGITS, Outcome, compared
 from symderive.claims.points import Point
 from symderive.claims.result import Diagnosis, Verdict
 from symderive.claims.scouting import scouted
 from symderive.claims.undecided import undecided
 from symderive.claims.world import Sizes
+from symderive.errors import SymderiveError
 from symderive.spec import syntax
 from symderive.spec.claims import parse_lines
 from symderive.spec.format import to_text
@@ -107,16 +108,16 @@ class Trial:
     def true(self, text: str) -> bool:
         """Whether a formula of what is claimed, with helpers of its own, is the truth wherever floats tell."""
         lines = [x for x in read_lines(self.spec, parse_lines(text)[0], text) if isinstance(x, Line)]
-        for point in (*self.court.points.main, *self.court.points.scouts):
-            bench = self.court.new_bench(point, FLOAT)
-            for line in lines[:-1]:
-                bench.define(line)
-            try:
+        try:
+            for point in (*self.court.points.main, *self.court.points.scouts):
+                bench = self.court.new_bench(point, FLOAT)
+                for line in lines[:-1]:
+                    bench.define(line)
                 if not bench.agrees(lines[-1], lines[-1].statement.sides[0]):
                     return False
-            except ClaimError:
-                return False
-        return True
+        except (ClaimError, NotJudged, SymderiveError, *FAULTS):
+            return False
+        return bool(lines)
 
     # Verdicts
 
