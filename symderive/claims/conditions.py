@@ -91,7 +91,7 @@ class Condition:
             sizes = self.sized(plan[n if n < min(len(plan), 2) else 0], n)
             if (self.assumed.sizes or self.assumed.equal) and not points.chooser.does(sizes):
                 continue
-            begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else court.points.at_sizes(sizes)
+            begin = sides[(n - 2) % len(sides)] if n >= 2 and sides else None
             if begin and (self.assumed.sizes or self.assumed.equal):
                 begin = stretched(court.spec, begin, sizes)
             point = points.under(sizes, self.applied, begin, 10.0 ** (n - POINTS + 3) if n >= POINTS - 2 else 1.0)

@@ -233,7 +233,7 @@ class Points:
         """
         for n in range(6):
             draw = sample.Draw(self.rng, exact=True, scale=scale, positive=n % 3 == 2)
-            known = None if n or scale != 1 else start or self.at_sizes(sizes)
+            known = None if n or scale != 1 else start or self._at_sizes(sizes)
             if known is None and scale != 1:
                 known = sample.draw_inputs(self.spec, sizes, draw)
             inputs = dict(known or sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=4))
@@ -244,7 +244,7 @@ class Points:
                 return point
         return None
 
-    def at_sizes(self, sizes: Sizes) -> Mapping[str, np.ndarray] | None:
+    def _at_sizes(self, sizes: Sizes) -> Mapping[str, np.ndarray] | None:
         """Inputs that were drawn at these sizes before."""
         return next((p.inputs for p in self.plain if p.sizes == sizes), None)
 
