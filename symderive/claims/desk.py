@@ -317,17 +317,9 @@ class Desk:
             doubtful = next((p for p in self.court.points.scouts if self._far_off(trial, p)), self.points[0])
             if not (outcome := trial.at(doubtful)).holds and not is_singular(trial, outcome):
                 return False
-            return self._holds(trial, self.points[0]) and self._varies(trial) and trial.tried()[1] is None
+            return self._holds(trial, self.points[0]) and trial.is_right()
         except (ClaimError, NotJudged, *FAULTS):
             return False
-
-    def _varies(self, trial: Trial) -> bool:
-        """Whether a changed side holds where the constants have other values, in floats: one look is enough here."""
-        if self.varied is None:
-            return True
-        court, point = self.varied
-        self.spend(trial.node)
-        return court.bench(point, FLOAT).agrees(trial.line, trial.node)
 
     def _near(self, bench: Bench, line: Line, node: syntax.Node) -> bool:
         """Whether floats agree at a point: cheaper than exact numbers, which need not be asked where they do not."""

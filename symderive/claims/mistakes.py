@@ -262,12 +262,12 @@ def _dropped_factors(
 
 
 def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
-    tensors, named = desk.benches[0].tensors, desk.trial.mentions()
+    tensors = desk.benches[0].tensors
     helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
     for place, inner in places(right):
         name = tensor_of(inner)
         if name not in tensors or any(part == "indices" for part, _ in place):
             continue
-        for other in (n for n in alike(desk, name) if n in named - helpers):  # nothing else stands anywhere
+        for other in (n for n in alike(desk, name) if n not in helpers):
             text = f"{other} stands where {name} should be{_within(desk, right)}."
             yield Mistake("wrong_operand", put(right, place, with_tensor(inner, other)), text)

@@ -134,6 +134,10 @@ class Trial:
             return "right", None, "where the forward has no derivative, nothing was decided"
         return "right", None, self.note or undecided(self)
 
+    def is_right(self) -> bool:
+        """Whether the side is right, without asking why not."""
+        return self.tried()[1] is None and self.constant() is None
+
     def tried(self) -> tuple[list[Outcome], Outcome | None]:
         """The outcomes at all points, and the one that counts against the side: no value, a wrong one, none there.
 

@@ -229,3 +229,12 @@ def test_a_tie_that_stays_one_is_part_of_the_right_formula():
     spec = specs.loads("name: larger\nsizes: {N: 3}\ninputs: {x: [N], y: [N]}\nforward: 'z[n] = max(x[n], y[n])'\n")
     (result,) = judge_text(spec, "dx[n] = dz[n]")
     assert "==" not in result.diagnosis.correction
+
+
+def test_what_fits_the_constants_of_two_looks_by_accident_explains_nothing():
+    """``80 * (1 - a)**2`` is ``2 * a - 1`` at 9/10 and at 9/8, and nowhere else."""
+    spec = specs.loads(
+        "name: f\nsizes: {N: 2}\nconstants: {a: 0.9}\ninputs: {x: [N], m: [N]}\nforward: 'y[n] = a*m[n] + (1 - a)*x[n]'\n"
+    )
+    (result,) = judge_text(spec, "dm = (1 - a)*dy")
+    assert (result.diagnosis.kind, result.diagnosis.sentence) == ("wrong_operand", "1 - a should be a.")
