@@ -234,7 +234,8 @@ def test_a_tie_that_stays_one_is_part_of_the_right_formula():
 def test_what_fits_the_constants_of_two_looks_by_accident_explains_nothing():
     """``80 * (1 - a)**2`` is ``2 * a - 1`` at 9/10 and at 9/8, and nowhere else."""
     spec = specs.loads(
-        "name: f\nsizes: {N: 2}\nconstants: {a: 0.9}\ninputs: {x: [N], m: [N]}\nforward: 'y[n] = a*m[n] + (1 - a)*x[n]'\n"
+        "name: f\nsizes: {N: 2, D: 3}\nconstants: {a: 0.9}\ninputs: {x: [N, D], m: [D]}\n"
+        "forward: 'y[d] = a*m[d] + (1 - a)*mean[n](x[n, d])'\n"
     )
     (result,) = judge_text(spec, "dm = (1 - a)*dy")
     assert (result.diagnosis.kind, result.diagnosis.sentence) == ("wrong_operand", "1 - a should be a.")
