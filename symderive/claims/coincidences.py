@@ -42,6 +42,9 @@ LARGEST_WORK = 3_000
 LEAST = 200
 """What else there is to compute at a point, in such multiplications."""
 
+SWEEPS = 12
+"""How many times as much it takes where derivatives by many entries are claimed."""
+
 LARGEST_ID = 20
 SCALES = (1.0, 3.0, 10.0)
 
@@ -53,9 +56,9 @@ def in_coincidences(trial: Trial) -> Outcome | None:
     known = {b.node for b in of_forward(trial.spec)}
     whole = {i.name for i in trial.spec.inputs if not i.is_real}
     own = [b for b in drawn if b.node not in known and (probe.is_sized(b) or names_in(b.node) & whole)]
-    if not own or len(drawn) < 2:
-        return None
     numbers = frozenset(n for b in own for n in _numbers(b.node))
+    if len(drawn) < 2 or not (numbers or len(own) > 1):
+        return None  # that one index is another is no rare thing
     for point in _points(trial, numbers):
         try:
             if trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE):
@@ -82,7 +85,8 @@ def _points(trial: Trial, numbers: frozenset[int]) -> Iterator[Point]:
     key = "coincidences", numbers, *sizes[1].items()
     if key not in trial.court.drawn:
         trial.court.drawn[key] = Remembered(_drawn(trial, numbers, sizes))
-    most = MOST_WORK // (LEAST + max(map(points.chooser.work, sizes)))
+    sweeps = SWEEPS if "D" in trial.node.called or trial.line.role == "jacobian" else 1
+    most = MOST_WORK // (sweeps * (LEAST + max(map(points.chooser.work, sizes))))
     for point in itertools.islice(trial.court.drawn[key], min(most, MOST_POINTS)):
         if few_derivatives(trial, point.sizes):
             yield point
