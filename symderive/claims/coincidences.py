@@ -15,17 +15,18 @@ import numpy as np
 
 from symderive.check import sample
 from symderive.check.floats import FLOAT
+from symderive.check.oracle import extent_of
 from symderive.claims.borders import POLE, borders, of_forward
 from symderive.claims.compare import FINE
 from symderive.claims.crowds import GRID
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.outcome import Outcome
-from symderive.claims.points import Point
+from symderive.claims.points import Point, Points
 from symderive.claims.probe import Probe
 from symderive.claims.reach import few_derivatives, fits
 from symderive.claims.remembered import Remembered
 from symderive.claims.resizing import opposite
-from symderive.spec import syntax
+from symderive.spec import model, syntax
 from symderive.spec.folding import fold
 
 if TYPE_CHECKING:
@@ -81,20 +82,17 @@ def _numbers(node: syntax.Node) -> Iterator[int]:
 def _points(trial: Trial, numbers: frozenset[int]) -> Iterator[Point]:
     """The points for claims that mention some numbers, the same for all of them."""
     points = trial.court.points
-    sizes = [points.plan[0], _large_enough(trial, numbers)]
-    key = "coincidences", numbers, *sizes[1].items()
-    if key not in trial.court.drawn:
-        trial.court.drawn[key] = Remembered(_drawn(trial, numbers, sizes))
+    sizes = [points.plan[0], _large_enough(points, numbers)]
+    drawn = trial.court.drawn.setdefault(("coincidences", numbers), Remembered(_drawn(points, numbers, sizes)))
     sweeps = SWEEPS if "D" in trial.node.called or trial.line.role == "jacobian" else 1
     most = MOST_WORK // (sweeps * (LEAST + max(map(points.chooser.work, sizes))))
-    for point in itertools.islice(trial.court.drawn[key], min(most, MOST_POINTS)):
+    for point in itertools.islice(drawn, min(most, MOST_POINTS)):
         if few_derivatives(trial, point.sizes):
             yield point
 
 
-def _large_enough(trial: Trial, numbers: frozenset[int]) -> Sizes:
+def _large_enough(points: Points, numbers: frozenset[int]) -> Sizes:
     """Sizes at which indices and class ids may be as large as the numbers, as far as those are cheap."""
-    points = trial.court.points
     sizes = dict(points.plan[0])
     for name in points.chooser.free:
         extent = sizes[name]
@@ -105,26 +103,25 @@ def _large_enough(trial: Trial, numbers: frozenset[int]) -> Sizes:
     return sizes
 
 
-def _drawn(trial: Trial, numbers: frozenset[int], sizes: list[Sizes]) -> Iterator[Point]:
+def _drawn(points: Points, numbers: frozenset[int], sizes: list[Sizes]) -> Iterator[Point]:
     """Random points of these sizes in turn, of several scales, of numbers of which no two are likely to tie."""
-    points = trial.court.points
     rng = np.random.default_rng(points.seed + 3)
     for own, scale in itertools.cycle(itertools.product(sizes, SCALES)):
         draw = sample.Draw(rng, exact=True, scale=scale, rough=GRID)
         inputs = sample.draw_inputs(points.spec, own, draw)
-        inputs |= dict(_with_numbers(trial, inputs, numbers, own, rng))
+        inputs |= dict(_with_numbers(points.spec, inputs, numbers, own, rng))
         yield (point := points.complete(own, inputs, draw=draw))
         yield opposite(points.spec, point)
 
 
 def _with_numbers(
-    trial: Trial, inputs: sample.Point, numbers: frozenset[int], sizes: Sizes, rng: np.random.Generator
+    spec: model.Spec, inputs: sample.Point, numbers: frozenset[int], sizes: Sizes, rng: np.random.Generator
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Class ids of which most are the numbers that there are."""
-    for tensor in trial.spec.inputs:
+    for tensor in spec.inputs:
         if tensor.index is None:
             continue
-        among = sorted(n for n in numbers if n < sample.extent_of(tensor.index, sizes))
+        among = sorted(n for n in numbers if n < extent_of(tensor.index, sizes))
         if among:
             values = inputs[tensor.name]
             chosen = rng.choice(among, size=np.shape(values))

@@ -132,9 +132,8 @@ class Derived:
         """Where the formula of a gradient is looked up: what the derivation does not name needs one of its own."""
         tensor = name.removeprefix("d")
         real = {i.name for i in self.spec.inputs if i.is_real} | {e.tensor for e in self.spec.equations}
-        if name in self.statements or tensor not in real - {*self.spec.outputs} or name in self.spec.shapes:
-            return self
-        if self.spec.wrt == (tensor,):
+        other = tensor in real - {*self.spec.outputs} and name not in self.spec.shapes
+        if name in self.statements or not other or self.spec.wrt == (tensor,):
             return self
         if name not in self._intermediate:
             readers = [e for e in self.spec.equations if tensor in names_in(e.right)]

@@ -41,3 +41,5 @@ def test_what_is_judged_besides_counts():
 def test_outside_of_a_check_what_is_wrong_is_wrong():
     with pytest.raises(WrongError, match="off by"):
         same("outputs", torch.zeros(2), torch.ones(2), [TIGHT])
+    with pytest.raises(WrongError, match="nothing can be said"):
+        same("outputs", torch.ones(2), torch.ones(2), [NONE])
