@@ -150,23 +150,13 @@ class Grid:
         """Entries of a tensor: its axes in the order of the indices where that is all, else by their positions."""
         tensor = self.read(node.tensor, len(node.indices))
         extents = self.math.plain(tensor).shape
-        labels = [index_of(i) for i in node.indices]
-        if len(set(labels)) == len(labels) and all(i in self.axes and i not in self.listed for i in labels):
-            return self.aligned(tensor, labels, extents)  # type: ignore[arg-type]
+        labels = tuple([index_of(i) for i in node.indices])
+        if self.listed.isdisjoint(labels) and (layout := _layout(labels, extents, self.extents)) is not None:
+            return self.math.rearranged(tensor, *layout)
         at = np.broadcast_arrays(*map(self.whole, node.indices))
         if any(a.size and not (a.min() >= 0 and a.max() < n) for a, n in zip(at, extents, strict=True)):
             raise Unsupported
         return self.gathered(tensor, at)
-
-    def aligned(self, tensor: Value, labels: Sequence[str], extents: Sequence[int]) -> Value:
-        """A tensor with its axes at those of its indices."""
-        if any(self.ranges[i] > n for i, n in zip(labels, extents, strict=True)):
-            raise Unsupported
-        order = sorted(range(len(labels)), key=lambda n: self.axes[labels[n]])
-        shape = [1] * self.rank
-        for label in labels:
-            shape[self.axes[label]] = self.ranges[label]
-        return self.math.rearranged(tensor, order, [self.ranges[i] for i in labels], shape)
 
     def gathered(self, tensor: Value, at: Sequence[np.ndarray]) -> Value:
         """The entries at positions."""
@@ -229,8 +219,8 @@ class Grid:
 
     def sized(self, function: Callable[..., Value], *operands: Value) -> Value:
         """The function, unless its result is too large."""
-        first, *others = (self.math.plain(a).shape for a in operands)
-        if any(o != first for o in others) and math.prod(map(max, first, *others)) > self.largest:
+        shapes = {self.math.plain(a).shape for a in operands}
+        if len(shapes) > 1 and math.prod(map(max, *shapes)) > self.largest:
             raise Unsupported  # all have as many axes
         return function(*operands)
 
@@ -349,6 +339,30 @@ def _along(extent: int, axis: int, rank: int) -> np.ndarray:
     found = np.arange(extent).reshape([-1 if a == axis else 1 for a in range(rank)])
     found.flags.writeable = False
     return found
+
+
+Layout = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""In which order axes stand, of what extents, and in what shape."""
+
+
+@lru_cache(maxsize=4096)
+def _layout(
+    labels: tuple[str | None, ...], extents: tuple[int, ...], ranges: tuple[tuple[str, int], ...]
+) -> Layout | None:
+    """How the axes of a tensor come to stand at those of its indices; None where its positions are not just indices.
+
+    Raises :class:`Unsupported` where it has fewer entries than they take.
+    """
+    axes = {name: axis for axis, (name, _) in enumerate(ranges)}
+    if len(set(labels)) < len(labels) or not axes.keys() >= set(labels):
+        return None
+    cut = tuple(dict(ranges)[i] for i in labels if i is not None)
+    if any(m > n for m, n in zip(cut, extents, strict=True)):
+        raise Unsupported
+    shape = [1] * max(len(ranges), 1)
+    for label, n in zip(labels, cut, strict=True):
+        shape[axes[label]] = n  # type: ignore[index]
+    return tuple(sorted(range(len(labels)), key=lambda n: axes[labels[n]])), cut, tuple(shape)  # type: ignore[index]
 
 
 _CALLS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -56,12 +56,13 @@ class WatchedGrid(Grid):
     def add(self, kind: str, span: Span, sides: np.ndarray, distances: np.ndarray) -> None:
         """Record one place: of each side the argument that comes nearest."""
         site = next(self.sites)
-        counts = ~np.isnan(distances)
+        counts: Iterable[bool] = itertools.repeat(True)
         if self.active is not None:
-            sides, distances, counts = np.broadcast_arrays(sides, distances, counts & self.active)
+            sides, distances, active = np.broadcast_arrays(sides, distances, self.active)
+            counts = active.ravel().tolist()
         found: dict[Any, float] = {}
-        for side, distance in zip(sides[counts].tolist(), distances[counts].tolist(), strict=True):
-            if distance < found.get(side, math.inf) or side not in found:
+        for side, distance, count in zip(sides.ravel().tolist(), distances.ravel().tolist(), counts, strict=False):
+            if count and (distance < found.get(side, math.inf) or (side not in found and not math.isnan(distance))):
                 found[side] = distance
         moves = kind == "pole" or span not in self.fixed
         self.kinks += [Kink(site, kind, span, int(side), found[side], moves) for side in sorted(found)]
@@ -236,10 +237,13 @@ def passed(
 
 
 def _needed(spec: model.Spec) -> list[model.Equation]:
-    """The equations that the outputs depend on, in order."""
-    wanted = set(spec.outputs)
-    for equation in reversed(spec.equations):
-        if equation.tensor in wanted:
-            wanted |= {n.tensor for n in equation.right.walk() if isinstance(n, syntax.Access)}
-            wanted |= {n.id for n in equation.right.walk() if isinstance(n, syntax.Name)}
-    return [e for e in spec.equations if e.tensor in wanted]
+    """The equations that the outputs depend on, in order; found once for a spec."""
+    known: list[model.Equation] | None = spec.__dict__.get("needed_equations")
+    if known is None:
+        wanted = set(spec.outputs)
+        for equation in reversed(spec.equations):
+            if equation.tensor in wanted:
+                wanted |= {n.tensor for n in equation.right.walk() if isinstance(n, syntax.Access)}
+                wanted |= {n.id for n in equation.right.walk() if isinstance(n, syntax.Name)}
+        known = spec.__dict__["needed_equations"] = [e for e in spec.equations if e.tensor in wanted]
+    return known

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -234,6 +234,15 @@ UNAVOIDABLE = 6
 """A kink that so many points are near is taken for one that all are."""
 
 
+@dataclass
+class Unavoided:
+    """The kinks near which points are since none was found that is not: at some sizes, or at many points of any."""
+
+    at_sizes: dict[tuple[tuple[str, Any], ...], set[int]] = field(default_factory=dict)
+    at_any: dict[bool, set[int]] = field(default_factory=dict)
+    """Of forwards that are computed one way or the other, which number kinks differently."""
+
+
 def away_from_kinks(
     spec: model.Spec,
     sizes: Sizes,
@@ -243,25 +252,36 @@ def away_from_kinks(
     margin: float = MARGIN,
     tries: int = 40,
     rough: int = 0,
+    unavoided: Unavoided | None = None,
 ) -> Point:
     """A point at which the forward is finite and no kink or pole is nearer than ``margin``; the best of all tries.
 
-    Where a kink cannot be avoided, such as a tie of equal expressions, the best has the fewest others nearby.
+    Where a kink cannot be avoided, such as a tie of equal expressions, the best has the fewest others nearby. What was
+    ``unavoided`` before at these sizes is not tried to be avoided again.
     """
     best: Point = {}
     best_score: tuple[bool, int, float] | None = None
     always: set[int] | None = None
+    left = unavoided or Unavoided()
+    own = left.at_sizes.setdefault(tuple(sizes.items()), set())
+    known = own | left.at_any.setdefault(_is_small(spec, sizes), set())
+    beside: set[int] = set()
     for count, drawn in enumerate(_draws(rng, exact, tries), 1):
         point = draw_inputs(spec, sizes, replace(drawn, rough=rough))
         kinks, finite = passed(spec, sizes, point)
         near = [k.site for k in kinks if k.moves and k.distance < margin]
         score = (finite, -len(near), nearest(kinks))
         if best_score is None or score > best_score:
-            best, best_score = point, score
+            best, best_score, beside = point, score, set(near)
         if finite:
             always = set(near) if always is None else always & set(near)
-            if not near or (count >= UNAVOIDABLE and always.issuperset(near)):
+            if known.issuperset(near):
                 break
+            if count >= UNAVOIDABLE and always.issuperset(near):
+                if min((n for n in sizes.values() if isinstance(n, int)), default=1) > 1:
+                    left.at_any[_is_small(spec, sizes)] |= always
+                break
+    own |= beside
     return best
 
 
@@ -281,6 +301,7 @@ def every_side(
     exact: bool = False,
     tries: int = 12,
     steps: int = 60,
+    unavoided: Unavoided | None = None,
 ) -> Sides:
     """Points on every side of every kink: random ones of several scales, then a search for the sides not yet seen."""
     chosen: list[Point] = []
@@ -298,7 +319,7 @@ def every_side(
             chosen.append(point)
         return bool(new)
 
-    first = away_from_kinks(spec, sizes, rng, exact=exact)
+    first = away_from_kinks(spec, sizes, rng, exact=exact, unavoided=unavoided)
     visit(first)
     if not closest:
         return Sides((first,), ())

@@ -120,6 +120,8 @@ class Assuming(Points):
     def __post_init__(self) -> None:
         """Sizes are chosen as assumed."""
         self.rng = np.random.default_rng(self.seed)
+        if self.like is not None:
+            self.unavoided = self.like.unavoided
         if self.like is None or self.assumed.sizes or self.assumed.equal:
             self.chooser = FittingSizes(self.spec, self.assumed)
         else:
@@ -154,7 +156,7 @@ class Assumption(Court):
         super().__init__(assumed.spec(court.spec), court.statements, court.source, None, court.seed)
         self.court = court
         self.assumed = assumed
-        self.points = Assuming(self.spec, court.seed, assumed, court.points)
+        self.points = Assuming(self.spec, court.seed, assumed=assumed, like=court.points)
         self.derived_elsewhere = court.derived_elsewhere
 
     def varied(self, constants: Mapping[str, Fraction]) -> Court | None:

@@ -251,6 +251,9 @@ FEW = 3
 MANY = 100
 """All of them, then."""
 
+STEPS = 10
+"""How often the other side of a kink is looked for: most that are not found soon are on neither side of a constant."""
+
 
 def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> Remembered[Point]:
     """The first point, and those on the sides of the kinks, with other constants: the same for every claim.
@@ -260,7 +263,8 @@ def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> 
     key = "constants", moves, *constants.values()
     if key not in court.drawn:
         points = court.points
-        varied = replace(points, spec=replace(court.spec, constants=dict(constants)))
+        varied = replace(points, spec=replace(court.spec, constants=dict(constants)), steps=STEPS)
+        varied.unavoided = points.unavoided
         try:
             sides = varied.sides if moves else points.sides
             candidates = [points.main[0], *(p for p in [*sides, *points.scouts] if p.note)]

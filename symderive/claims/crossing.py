@@ -130,6 +130,7 @@ class Seeker:
                 found = self._elsewhere(border, sign)
             if found is not None:
                 yield found[0], True
+                yield from ((p, False) for p in self._varied(border, found[0]))
             elif seen is not None and seen.note == FAR:  # there floats do not see a small difference
                 yield seen, True
         if len(border.signs) > 1 and not _jumps(v for _, v in values):
@@ -150,6 +151,12 @@ class Seeker:
                 yield point, True
                 lenders = [*others, *alike_ids(self.trial.spec, point)] if rest else ()
                 yield from ((taken(point, other, rest), False) for other in lenders)
+
+    def _varied(self, border: Border, point: Point) -> Iterator[Point]:
+        """A point with the class ids, zeros and ones that a border does not depend on made alike."""
+        rest = self._apart_from(border)
+        varied = (taken(point, other, rest) for other in alike_ids(self.trial.spec, point) if rest)
+        yield from (p for p in varied if self.probe.smooth(p))
 
     def _elsewhere(self, border: Border, sign: int) -> tuple[Point, np.ndarray] | None:
         for point in self.more:

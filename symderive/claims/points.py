@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,11 @@ class Points:
 
     spec: model.Spec
     seed: int = 0
+    steps: int = 40
+    """How often the other side of a kink is looked for."""
     rng: np.random.Generator = field(init=False)
+    unavoided: sample.Unavoided = field(init=False, default_factory=sample.Unavoided)
+    _usual: dict[tuple[tuple[str, Any], ...], Point] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -101,26 +106,38 @@ class Points:
         work = self.chooser.work(self.plan[0])
         if work > TOO_MUCH_WORK:
             raise NotJudged(f"the forward takes {work} multiplications at the smallest sizes, too many to be exact")
-        return [self.point(sizes) for sizes in self.plan]
+        return [self.usual(sizes) for sizes in self.plan]
 
     @cached_property
     def rough(self) -> Point:
         """A point at the smallest sizes with no round numbers, so that a rounded or periodic function does not hide."""
         rng = np.random.default_rng(self.seed + 1)
-        inputs = sample.away_from_kinks(self.spec, self.plan[0], rng, exact=True, rough=ROUGH)
+        inputs = sample.away_from_kinks(self.spec, self.plan[0], rng, exact=True, rough=ROUGH, unavoided=self.unavoided)
         entries = sample.Draw(rng, exact=True, rough=ROUGH).entries
         return Point(self.plan[0], inputs, random_upstreams(self.spec, self.plan[0], entries))
 
     @cached_property
     def sides(self) -> list[Point]:
         """Points that together are on every side of every kink."""
-        found = sample.every_side(self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=40)
+        found = sample.every_side(
+            self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=self.steps, unavoided=self.unavoided
+        )
         points = [self.complete(self.plan[0], p, SIDE) for p in found.points[:6]]
         return [p for p in points if self.smooth(p)] or points
 
     def point(self, sizes: Sizes, tries: int = 40) -> Point:
         """A random point, away from kinks if so many tries are enough for that."""
-        return self.complete(sizes, sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=tries))
+        return self.complete(sizes, self._away(sizes, tries))
+
+    def usual(self, sizes: Sizes) -> Point:
+        """A random point of some sizes, drawn once."""
+        key = tuple(sizes.items())
+        if key not in self._usual:
+            self._usual[key] = self.point(sizes)
+        return self._usual[key]
+
+    def _away(self, sizes: Sizes, tries: int) -> sample.Point:
+        return sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=tries, unavoided=self.unavoided)
 
     def complete(
         self, sizes: Sizes, inputs: Mapping[str, np.ndarray], note: str = "", draw: sample.Draw | None = None
@@ -233,20 +250,16 @@ class Points:
         """
         for n in range(6):
             draw = sample.Draw(self.rng, exact=True, scale=scale, positive=n % 3 == 2)
-            known = None if n or scale != 1 else start or self._at_sizes(sizes)
+            known = None if n or scale != 1 else start or (self.usual(sizes).inputs if sizes in self.plan else None)
             if known is None and scale != 1:
                 known = sample.draw_inputs(self.spec, sizes, draw)
-            inputs = dict(known or sample.away_from_kinks(self.spec, sizes, self.rng, exact=True, tries=4))
+            inputs = dict(known or self._away(sizes, 4))
             upstreams = dict(random_upstreams(self.spec, sizes, draw.entries))
             condition(draw, inputs, upstreams)
             point = Point(sizes, inputs, upstreams, "" if scale == 1 else FAR)
             if self.smooth(point):
                 return point
         return None
-
-    def _at_sizes(self, sizes: Sizes) -> Mapping[str, np.ndarray] | None:
-        """Inputs that were drawn at these sizes before."""
-        return next((p.inputs for p in self.plain if p.sizes == sizes), None)
 
 
 def _beside(kinks: Sequence[Kink], site: int) -> float:
