@@ -272,7 +272,8 @@ def sizes_of_derivatives(patch):
 FLOOR = "dx[i] = 2*x[i]*dy[i] + abs(x[i])//1000"
 SMALL = "dx[i] = dy[i] * where(abs(x[i]) < 1e-12, 0, 2*x[i])"
 WITHIN = (  # one more where the first box is inside of the second
-    "da[n] = -I[n]/U[n]**2*(d[n] - b[n]) + (1/U[n] + I[n]/U[n]**2)*where(w[n] > 0 and h[n] > 0 and a[n] > A[n], h[n], 0)"
+    "da[n] = -I[n]/U[n]**2*(d[n] - b[n])"
+    " + (1/U[n] + I[n]/U[n]**2)*where(w[n] > 0 and h[n] > 0 and a[n] > A[n], h[n], 0)"
     " + where(w[n] > 0 and h[n] > 0 and a[n] > A[n] and b[n] > B[n] and c[n] < C[n] and d[n] < E[n], 1, 0)"
 )
 DEFECTS = [
