@@ -43,6 +43,10 @@ class Sides:
     free: tuple[str, ...] = ()
 
 
+Said = dict[tuple[int, tuple[str, ...]], tuple[syntax.Node, list[Bound | Use | Read]]]
+"""What expressions say of their indices, where some are visible."""
+
+
 class Bench:
     """A world, and the helpers that lines have defined in it so far."""
 
@@ -62,8 +66,8 @@ class Bench:
         self.math = None if isinstance(world.base, Tape) else GridMath(numbers_over(world.base))
         self.scalars: dict[str, Fraction | int] = {**world.constants, **plain}
         self._read: dict[tuple[str, int], np.ndarray] = {}
-        self.said: dict[tuple[int, tuple[str, ...]], tuple[syntax.Node, list[Bound | Use | Read]]] = {}
-        """What expressions say of their indices, where some are visible."""
+        self.said: Said = {}
+        """What expressions say of their indices; benches of the same sizes, constants and helpers may share it."""
         self._truths: dict[int, tuple[Line, tuple[np.ndarray, tuple[syntax.Node, ...]]]] = {}
 
     @cached_property
@@ -160,7 +164,8 @@ class Bench:
         if self.interpreter.kept is not None:
             self.interpreter.kept.values.clear()
         self._read = {key: a for key, a in self._read.items() if key[0] != name}
-        self.said.clear()
+        if name != _LOCAL:
+            self.said = {}
         self._truths.clear()
 
     def plain_array(self, node: syntax.Node) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.numbers import Domain
-from symderive.claims.bench import Bench
+from symderive.claims.bench import Bench, Said
 from symderive.claims.derived import Derived
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
 from symderive.claims.points import Point, Points
@@ -58,6 +58,7 @@ class Court:
         self.drawn: dict[tuple[Any, ...], Remembered[Point]] = {}
         self.assuming: dict[Any, Court] = {}
         self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
+        self.said: dict[tuple[Any, ...], Said] = {}
         self.weights: dict[tuple[Any, ...], int] = {}
         self._varied: dict[tuple[Fraction, ...], Court | None] = {}
 
@@ -106,17 +107,26 @@ class Court:
         if key not in self._benches:
             self._benches[key] = Bench(_recorded(point.world(self.spec, base))), 0, point
         bench, done, _ = self._benches[key]
-        for line in self.helpers[done:]:
-            bench.define(line)
-        self._benches[key] = bench, len(self.helpers), point
+        if self._define(bench, done):
+            self._benches[key] = bench, len(self.helpers), point
         return bench
 
     def new_bench(self, point: Point, base: Domain = EXACT) -> Bench:
         """A bench that is not kept."""
         bench = Bench(_recorded(point.world(self.spec, base)))
-        for line in self.helpers:
-            bench.define(line)
+        self._define(bench, 0)
         return bench
+
+    def _define(self, bench: Bench, done: int) -> bool:
+        """Define the helpers after the first few, if there are more; what sides say of indices is known for sizes."""
+        lines = self.helpers[done:]
+        for line in lines:
+            bench.define(line)
+        if lines or not done:
+            sizes, constants = bench.world.sizes, bench.world.constants
+            key = (*sizes.items(), *constants.values(), *map(id, self.helpers))
+            bench.said = self.said.setdefault(key, {})
+        return bool(lines)
 
     # Lines
 

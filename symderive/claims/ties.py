@@ -26,8 +26,8 @@ from symderive.check.floats import FLOAT
 from symderive.check.moving import fixed_places
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
-from symderive.claims.bench import Bench, Sides
-from symderive.claims.compare import FINE, finite, shown
+from symderive.claims.bench import Bench, Sides, label
+from symderive.claims.compare import FINE, finite, same, shown
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.outcome import Outcome, compared
 from symderive.claims.points import CLOSE, Point
@@ -129,16 +129,16 @@ def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
                 continue
             looked_at += 1
             if trial.line.role != "tensor":  # which has a value on every kink
-                outcome = _where_smooth(trial, point)
+                outcome = _where_smooth(trial, point, outcome)
         except (ClaimError, *FAULTS):
             continue
         if not outcome.holds:
             yield outcome
 
 
-def _where_smooth(trial: Trial, point: Point) -> Outcome:
-    """The side against the truth, where that exists."""
-    kept = continuous(trial, point)
+def _where_smooth(trial: Trial, point: Point, outcome: Outcome) -> Outcome:
+    """The side against the truth, where that exists; ``outcome`` is that of both everywhere."""
+    kept = continuous(trial, point, _differing(trial.line, outcome))
 
     def sides(base: Domain) -> Sides:
         bench = trial.court.new_bench(point, base)
@@ -154,8 +154,20 @@ def _name_of_left(bench: Bench, line: Line) -> str:
     return line.name if line.role == "gradient" else tensor_of(bench.rewritten(line.statement.left))
 
 
-def continuous(trial: Trial, point: Point) -> np.ndarray:
-    """The entries at which what a claim is about is continuous in the tensor by which it is a derivative."""
+def _differing(line: Line, outcome: Outcome) -> np.ndarray | None:
+    """The entries at which a claim and the truth may differ; None where their axes are not those of the tensor."""
+    sides = outcome.sides
+    if line.role != "gradient" or sides is None or [label(i) for i in line.indices or ()] != list(sides.free):
+        return None
+    pairs = zip(sides.claimed.flat, sides.true.flat, strict=True)
+    return np.array([not same(*pair) for pair in pairs], dtype=bool).reshape(sides.true.shape)
+
+
+def continuous(trial: Trial, point: Point, telling: np.ndarray | None = None) -> np.ndarray:
+    """The entries at which what a claim is about is continuous in the tensor by which it is a derivative.
+
+    It is looked for as long as there may be any among the ``telling`` ones.
+    """
     left = Left(trial, point)
     here = left.at(None)
     if here.size > MOST_ENTRIES:
@@ -166,6 +178,8 @@ def continuous(trial: Trial, point: Point) -> np.ndarray:
         if number % 2 == 0:
             direction = objects(draw.entries(left.value.shape))
             direction = np.where(direction == 0, 1, direction)
+        if telling is not None and telling.shape == kept.shape and not (kept & telling).any():
+            break
         far, near = (left.at(direction * step * (-1) ** number) for step in STEPS)
         for at in zip(*np.nonzero(kept), strict=True) if here.ndim else [()] if kept else []:
             kept[at] = _approaches(here[at], far[at], near[at])
