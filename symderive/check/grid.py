@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from symderive.check.closures import TAG, definition_of
+from symderive.check.grid_code import Codes
 from symderive.check.grid_math import GridMath, Value
 from symderive.check.grid_numbers import Unsupported
 from symderive.check.grid_positions import index_of, integers
@@ -49,8 +50,11 @@ class Grid:
         read: Callable[[str, int], Value],
         scalars: Mapping[str, Fraction | int],
         array: Callable[[syntax.Node], np.ndarray] | None = None,
+        *,
+        codes: Codes | None = None,
+        place: int = 0,
     ) -> None:
-        self.math = math
+        self.math: GridMath = math
         self.numbers = math.numbers
         self.ranges = ranges
         self.largest = LARGEST if self.numbers.dtype is float else LARGEST_EXACT
@@ -63,6 +67,8 @@ class Grid:
         self.scalars = scalars
         self.array = array
         self.kept: Kept | None = None
+        self.codes = codes
+        self.place = place
         self.extents = tuple(ranges.items())
 
     def along(self, extent: int, axis: int) -> np.ndarray:
@@ -77,15 +83,17 @@ class Grid:
 
     def value(self, node: syntax.Node) -> Value:
         """The value of an expression. Raises :class:`Unsupported`."""
-        if self.kept is None or self.parameters or self.listed:
+        if self.parameters or self.listed:
             return self.computed(node)
-        return self.kept.value(node, self.extents, self.computed)
+        if self.codes is not None:
+            return self.codes.value(self, node)
+        return self.computed(node) if self.kept is None else self.kept.value(node, self.extents, self.computed)
 
     def computed(self, node: syntax.Node) -> Value:
         """The value of an expression whose parts may be known."""
         if not self.parameters and (found := integers(self, node)) is not None:
             return self.numbers.array(found)
-        rule: Callable[[Any], Value] = getattr(self, _BY_TYPE.get(type(node), "array_scalar"))
+        rule: Callable[[Any], Value] = getattr(self, rule_of(node))
         return rule(node)
 
     def constant(self, number: Any) -> np.ndarray:
@@ -100,6 +108,9 @@ class Grid:
 
     def truth(self, node: syntax.Node) -> np.ndarray:
         """An expression as a condition."""
+        if self.codes is not None and not self.parameters and not self.listed:
+            known = self.codes.truth(self, node)
+            return self.numbers.truth(self.plain(node)) if known is None else known
         if not self.parameters and (found := integers(self, node)) is not None:
             return found != 0
         return self.numbers.truth(self.plain(node))
@@ -120,6 +131,10 @@ class Grid:
     def along_list(self, at: tuple[np.ndarray, ...], shape: Sequence[int], column: Sequence[int]) -> Iterator[None]:
         """Inside, the places ``at`` in an array of that shape stand in a list along one axis."""
         yield
+
+    def watches(self, node: syntax.Node) -> bool:
+        """Whether something is recorded where an operation, or a function of one argument, is computed."""
+        return False
 
     def among(self, node: syntax.Binder, values: np.ndarray, condition: np.ndarray | None) -> None:
         """The extremum of values over indices is taken."""
@@ -151,8 +166,8 @@ class Grid:
         tensor = self.read(node.tensor, len(node.indices))
         extents = self.math.plain(tensor).shape
         labels = tuple([index_of(i) for i in node.indices])
-        if self.listed.isdisjoint(labels) and (layout := _layout(labels, extents, self.extents)) is not None:
-            return self.math.rearranged(tensor, *layout)
+        if self.listed.isdisjoint(labels) and (found := layout(labels, extents, self.extents)) is not None:
+            return self.math.rearranged(tensor, *found)
         at = np.broadcast_arrays(*map(self.whole, node.indices))
         if any(a.size and not (a.min() >= 0 and a.max() < n) for a, n in zip(at, extents, strict=True)):
             raise Unsupported
@@ -254,13 +269,8 @@ class Grid:
 
     # Calls
 
-    def call(self, node: syntax.Call) -> Value:
-        """A structural call by its own rule, an element-wise function by its code or its definition."""
-        if node.function in _CALLS:
-            structural: Callable[[syntax.Call], Value] = getattr(self, _CALLS[node.function])
-            return structural(node)
-        if node.function not in FUNCTIONS or node.keywords:
-            return self.array_scalar(node)
+    def elementwise(self, node: syntax.Call) -> Value:
+        """A function by its code or its definition."""
         row = FUNCTIONS[node.function]
         if len(node.arguments) not in row.arity:
             raise Unsupported
@@ -346,7 +356,7 @@ Layout = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 @lru_cache(maxsize=4096)
-def _layout(
+def layout(
     labels: tuple[str | None, ...], extents: tuple[int, ...], ranges: tuple[tuple[str, int], ...]
 ) -> Layout | None:
     """How the axes of a tensor come to stand at those of its indices; None where its positions are not just indices.
@@ -386,8 +396,15 @@ _BY_TYPE: dict[type[syntax.Node], str] = {
     syntax.Compare: "comparison",
     syntax.Logical: "logical",
     syntax.Not: "negation",
-    syntax.Call: "call",
     syntax.Binder: "binder",
     syntax.Subscript: "subscript",
 }
 """The method that computes each type of node, and each structural call."""
+
+
+def rule_of(node: syntax.Node) -> str:
+    """The method that computes a node."""
+    if not isinstance(node, syntax.Call):
+        return _BY_TYPE.get(type(node), "array_scalar")
+    usual = "elementwise" if node.function in FUNCTIONS and not node.keywords else "array_scalar"
+    return _CALLS.get(node.function, usual)

@@ -106,10 +106,10 @@ def _sum_of_few(grid: Grid, node: syntax.Binder, condition: np.ndarray, used: se
     places = {i: at[grid.axes[i]].reshape(column) for i in indices}
     factors = [*syntax.operands(node.body, "*")]
     whole = [_gathered(grid, factor, places) for factor in factors]
-    before = dict(grid.index), set(grid.listed)
+    before = grid.index, grid.listed
     try:
-        grid.index.update(places)
-        grid.listed |= set(indices)
+        grid.index = {**grid.index, **places}
+        grid.listed = {*grid.listed, *indices}
         with grid.along_list(at, shape, column):
             values = [grid.value(f) if v is None else v for f, v in zip(factors, whole, strict=True)]
     finally:

@@ -17,12 +17,13 @@ import numpy as np
 
 from symderive.check.floats import FLOAT
 from symderive.check.grid import Grid
+from symderive.check.grid_code import BOOK, Codes
 from symderive.check.grid_math import GridMath, Value
 from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.grid_whole import is_whole
-from symderive.check.kinks import Kink, measures_of
+from symderive.check.kinks import Kink, at_zero, measures_of
 from symderive.check.moving import fixed_places
-from symderive.check.oracle import batch_extents, extent_of
+from symderive.check.oracle import batch_extents
 from symderive.errors import Span
 from symderive.spec import model, syntax
 
@@ -37,13 +38,16 @@ class WatchedGrid(Grid):
     def __init__(
         self,
         *arguments: Any,
+        codes: Codes,
+        place: int,
         kinks: list[Kink],
         sites: Iterator[int],
         whole: set[str],
         mixed: set[str],
         fixed: frozenset[Span],
     ) -> None:
-        super().__init__(*arguments)
+        super().__init__(*arguments, codes=codes, place=place)
+        self.wholes = codes.whole
         self.kinks = kinks
         self.sites = sites
         self.whole_tensors = whole
@@ -82,11 +86,18 @@ class WatchedGrid(Grid):
         where nothing moves.
         """
         try:
-            return all(n is None or is_whole(self, n) for n in nodes)
+            return all(n is None or self.is_whole(n) for n in nodes)
         except Unsupported:
             if kind == "pole" or span in self.fixed:
                 return False
             raise
+
+    def is_whole(self, node: syntax.Node) -> bool:
+        """Whether all values of an expression are integers. Raises :class:`Unsupported` where some are."""
+        found = self.wholes.get(id(node))
+        if found is None:
+            found = self.wholes[id(node)] = is_whole(self, node)
+        return found
 
     @contextmanager
     def only(self, condition: np.ndarray | None) -> Iterator[None]:
@@ -107,6 +118,12 @@ class WatchedGrid(Grid):
         self.active = before
 
     # What has kinks
+
+    def watches(self, node: syntax.Node) -> bool:
+        """A denominator, the base of a power, and what a function with kinks is applied to."""
+        if isinstance(node, syntax.Call):
+            return bool(measures_of(node.function)[1])
+        return isinstance(node, syntax.Binary) and node.op in ("/", "**")
 
     def binary(self, node: syntax.Binary) -> Value:
         """A denominator, or the base of a root, near 0 is a pole."""
@@ -172,14 +189,18 @@ class WatchedGrid(Grid):
         watched = bool(measures and node.arguments and not self.all_whole(kind, node.span, node.arguments[:1]))
         arguments = super().arguments(node)
         for measure in measures if watched else ():
-            found = np.frompyfunc(measure, 1, 2)(self.math.plain(arguments[0]))
+            x = self.math.plain(arguments[0])
+            if measure is at_zero:
+                self.add(kind, node.span, np.sign(x), np.abs(x))
+                continue
+            found = np.frompyfunc(measure, 1, 2)(x)
             self.add(kind, node.span, np.asarray(found[0], dtype=int), np.asarray(found[1], dtype=float))
         return arguments
 
     def among(self, node: syntax.Binder, values: np.ndarray, condition: np.ndarray | None) -> None:
         """Where an extremum over indices stands, and by how much it leads."""
         axes = tuple(self.axes[i] for i in node.indices)
-        if is_whole(self, node.body):
+        if self.is_whole(node.body):
             next(self.sites)
             return
         largest = node.op in ("max", "argmax")
@@ -219,17 +240,18 @@ def passed(
     kinks: list[Kink] = []
     mixed: set[str] = set()
     sites = itertools.count()
+    place = BOOK.place(sizes, constants)
     with np.errstate(all="ignore"):
         for equation in _needed(spec):
-            ranges = {i: extent_of(r, sizes) for i, r in equation.ranges.items()}
-            ordered = {i: ranges[i] for i in equation.indices} | ranges
+            codes = BOOK.of(equation, (WatchedGrid, GridMath, FLOAT.name))
+            codes.reading(whole, mixed)
             grid = WatchedGrid(
-                GridMath(numbers), ordered, read, scalars,
+                GridMath(numbers), codes.ranges_at(place, sizes), read, scalars, codes=codes, place=place,
                 kinks=kinks, sites=sites, whole=whole, mixed=mixed, fixed=fixed_places(spec),
             )  # fmt: skip
             tensors[equation.tensor] = grid.evaluate(equation.right, equation.indices)
             try:
-                if is_whole(grid, equation.right):
+                if grid.is_whole(equation.right):
                     whole.add(equation.tensor)
             except Unsupported:
                 mixed.add(equation.tensor)

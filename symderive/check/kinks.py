@@ -105,7 +105,8 @@ class Watch:
         return call
 
 
-def _argument(x: float) -> tuple[int, float]:
+def at_zero(x: float) -> tuple[int, float]:
+    """The side of 0, and the distance from it."""
     return _sign(x), abs(x)
 
 
@@ -119,13 +120,13 @@ def _half_integer(x: float) -> tuple[int, float]:
 
 _MEASURES: dict[str, Callable[[float], tuple[int, float]]] = {"floor": _integer, "round": _half_integer}
 _POLES: dict[str, Callable[[float], tuple[int, float]]] = {
-    "log": _argument,
-    "sqrt": _argument,
-    "rsqrt": _argument,
-    "log1p": lambda x: _argument(1 + x),
-    "asin": lambda x: _argument(1 - abs(x)),
-    "acos": lambda x: _argument(1 - abs(x)),
-    "tan": lambda x: _argument(math.cos(x)),
+    "log": at_zero,
+    "sqrt": at_zero,
+    "rsqrt": at_zero,
+    "log1p": lambda x: at_zero(1 + x),
+    "asin": lambda x: at_zero(1 - abs(x)),
+    "acos": lambda x: at_zero(1 - abs(x)),
+    "tan": lambda x: at_zero(math.cos(x)),
 }
 
 
@@ -135,7 +136,7 @@ def measures_of(name: str) -> tuple[str, list[Callable[[float], tuple[int, float
         return "pole", [_POLES[name]]
     if name not in FUNCTIONS:
         return name, []
-    return name, [_MEASURES.get(k, _argument) for k in FUNCTIONS[name].kinks]
+    return name, [_MEASURES.get(k, at_zero) for k in FUNCTIONS[name].kinks]
 
 
 def nearest(kinks: Sequence[Kink]) -> float:

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from symderive.check.grid import Grid
+from symderive.check.grid_code import BOOK
 from symderive.check.grid_math import GridMath
 from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.numbers import Domain
 from symderive.check.objects import from_list, objects
-from symderive.check.oracle import Evaluator, batch_extents, extent_of
+from symderive.check.oracle import Evaluator, batch_extents
 from symderive.claims.adjoints import Adjoints, Leaf
 from symderive.claims.compare import all_finite
 from symderive.claims.sheet import Sheet
@@ -109,6 +110,8 @@ class ByArrays:
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.nodes: dict[str, Any] = {}
         self.batch = batch_extents(self.sizes)
+        self.kind = Grid, type(self.math), setting.base.name
+        self.place = BOOK.place(self.sizes, setting.constants)
         for name, a in setting.inputs.items():
             array = self.math.numbers.array(a)
             self.shapes[name] = array.shape
@@ -127,10 +130,11 @@ class ByArrays:
         return self.nodes[name]
 
     def _defined(self, equation: model.Equation) -> Any:
-        ranges = {i: extent_of(r, self.sizes) for i, r in equation.ranges.items()}
-        ordered = {i: ranges[i] for i in equation.indices} | ranges
+        codes = BOOK.of(equation, self.kind)
+        ranges = codes.ranges_at(self.place, self.sizes)
+        grid = Grid(self.math, ranges, self._read, self.scalars, codes=codes, place=self.place)
         with np.errstate(all="ignore"):
-            value = Grid(self.math, ordered, self._read, self.scalars).evaluate(equation.right, equation.indices)
+            value = grid.evaluate(equation.right, equation.indices)
         shape = self.math.plain(value).shape
         self.shapes[equation.tensor] = self.batch + shape[1:] if equation.indices[:1] == (syntax.BATCH,) else shape
         return self.math.define(value)
