@@ -19,6 +19,7 @@ from symderive.claims.reach import smooth
 from symderive.claims.remembered import Remembered
 from symderive.claims.result import Diagnosis
 from symderive.claims.signs import Signs
+from symderive.claims.stacks import together
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.claims import parse_lines
@@ -228,7 +229,8 @@ def _at_constant(trial: Trial, points: Iterable[Point], most: int) -> Mapping[st
     """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
     if smooth(trial) and not any(_is_discrete(i) for i in trial.spec.inputs):
         most = FEW  # what is smooth on both sides is equal everywhere or nowhere
-    for number, point in enumerate(itertools.islice(points, most)):
+    exactly = itertools.chain([True], itertools.repeat(False))
+    for number, (point, _) in enumerate(together(trial.court, zip(itertools.islice(points, most), exactly))):
         try:
             if number and promising(trial, point, keep=True):
                 continue

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symderive.check.exact import EXACT
+from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
 from symderive.claims.bench import Bench, Said
 from symderive.claims.derived import Derived
@@ -18,6 +19,7 @@ from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point, Points
 from symderive.claims.remembered import Remembered
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
+from symderive.claims.stacks import Stack
 from symderive.claims.trial import Trial
 from symderive.claims.unknown import unknown_function
 from symderive.claims.weight import HEAVY, SmallSizes, weight
@@ -58,6 +60,7 @@ class Court:
         self.drawn: dict[tuple[Any, ...], Remembered[Point]] = {}
         self.assuming: dict[Any, Court] = {}
         self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
+        self.stacked: dict[int, tuple[Point, Stack, int]] = {}
         self.said: dict[tuple[Any, ...], Said] = {}
         self.weights: dict[tuple[Any, ...], int] = {}
         self._varied: dict[tuple[Fraction, ...], Court | None] = {}
@@ -105,7 +108,7 @@ class Court:
         """The bench at a point, with the helpers that are defined so far."""
         key = id(point), base.name
         if key not in self._benches:
-            self._benches[key] = Bench(_recorded(point.world(self.spec, base))), 0, point
+            self._benches[key] = Bench(self._world(point, base)), 0, point
         bench, done, _ = self._benches[key]
         if self._define(bench, done):
             self._benches[key] = bench, len(self.helpers), point
@@ -113,9 +116,23 @@ class Court:
 
     def new_bench(self, point: Point, base: Domain = EXACT) -> Bench:
         """A bench that is not kept."""
-        bench = Bench(_recorded(point.world(self.spec, base)))
+        bench = Bench(self._world(point, base))
         self._define(bench, 0)
         return bench
+
+    def is_new(self, point: Point) -> bool:
+        """Whether nothing has been computed at a point in floats."""
+        return (id(point), FLOAT.name) not in self._benches and id(point) not in self.stacked
+
+    def _world(self, point: Point, base: Domain) -> World:
+        """Its forward recorded from the start, or stacked: where a gradient is asked for, values are of it, too."""
+        world = point.world(self.spec, base)
+        if base is FLOAT and id(point) in self.stacked:
+            _, stack, row = self.stacked[id(point)]
+            world.stacked = stack, row
+        else:
+            world.record  # noqa: B018
+        return world
 
     def _define(self, bench: Bench, done: int) -> bool:
         """Define the helpers after the first few, if there are more; what sides say of indices is known for sizes."""
@@ -233,12 +250,6 @@ class Court:
         if line.role in ("jacobian", "helper") or line.name not in Trial(self, line, node).mentions():
             return None
         return f"the right side contains {line.name} itself, so the claim says nothing"
-
-
-def _recorded(world: World) -> World:
-    """The world with its forward recorded from the start: where a gradient will be asked for, values are of it, too."""
-    world.record  # noqa: B018
-    return world
 
 
 def _numberless(node: syntax.Node) -> str:

@@ -18,6 +18,7 @@ from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
 from symderive.claims.scouting import is_singular
+from symderive.claims.stacks import prepare
 from symderive.claims.trees import number
 from symderive.claims.weight import slowness
 from symderive.errors import SymderiveError
@@ -314,6 +315,7 @@ class Desk:
             for bench, point in zip(self.elsewhere, self.court.points.main, strict=True):
                 if not self._near(bench, line, node) and not self._holds(trial, point, ONCE):
                     return False
+            prepare(self.court, self.court.points.scouts)
             doubtful = next((p for p in self.court.points.scouts if self._far_off(trial, p)), self.points[0])
             if not (outcome := trial.at(doubtful)).holds and not is_singular(trial, outcome):
                 return False
@@ -368,6 +370,7 @@ class Desk:
     @cached_property
     def elsewhere(self) -> list[Bench]:
         """The benches of all points that a claim is judged at, in floats: on every side of every kink."""
+        prepare(self.court, self.court.points.main)
         return [self.court.bench(p, FLOAT) for p in self.court.points.main]
 
     def retargeted(self, tensor: str) -> Line | None:

@@ -20,6 +20,7 @@ from symderive.claims.points import FAR, Point
 from symderive.claims.poles import at_poles
 from symderive.claims.reach import larger, reaching
 from symderive.claims.resizing import resized
+from symderive.claims.stacks import together
 from symderive.claims.ties import at_ties
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def scouted(trial: Trial) -> Outcome | None:
     """The first of many more points at which the claim is wrong; where there is none, at which it has no value."""
     spent = 0
     undefined = None
-    for point, close in _candidates(trial):
+    for point, close in together(trial.court, _candidates(trial)):
         spent += close and LEAST + trial.court.points.chooser.work(point.sizes)
         try:  # next to a border that the claim draws itself, a difference may be too small for floats
             if (not close or spent > MOST_EXACT) and trial.court.bench(point, FLOAT).agrees(

@@ -32,6 +32,7 @@ from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.outcome import Outcome, compared
 from symderive.claims.points import CLOSE, Point
 from symderive.claims.probe import Probe
+from symderive.claims.stacks import prepare
 from symderive.claims.trees import tensor_of
 from symderive.claims.world import World, with_input
 from symderive.spec import syntax
@@ -117,6 +118,7 @@ def _of_data(trial: Trial, kinks: Sequence[Point]) -> list[Point]:
 def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
     """What is wrong with a claim on kinks, at entries at which the forward has a derivative."""
     looked_at = 0
+    prepare(trial.court, points)
     for point in points:
         if looked_at >= MOST_TIES or trial.court.points.chooser.work(point.sizes) > MOST_WORK:
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from symderive.check.oracle import batch_extents, shape_of
 from symderive.claims.records import Record, Setting
 from symderive.claims.tape import Tape
 from symderive.spec import model, syntax
+
+if TYPE_CHECKING:
+    from symderive.claims.stacks import Stack
 
 Sizes = Mapping[str, "int | tuple[int, ...]"]
 JACOBIAN = "D:"
@@ -92,6 +95,8 @@ class World:
         self.numbers = base
         self.base: Domain = Tape(base) if twice else base
         self.equations = spec.equations if equations is None else tuple(equations)
+        self.stacked: tuple[Stack, int] | None = None
+        """Where values and gradients were computed with those of other points."""
 
     @cached_property
     def setting(self) -> Setting:
@@ -126,7 +131,8 @@ class World:
 
     def gradient(self, tensor: str) -> np.ndarray:
         """The gradient of the outputs with respect to a tensor, in its shape."""
-        return self._gradient(tensor)
+        found = None if self.stacked is None else self.stacked[0].gradient(tensor, self.stacked[1])
+        return self._gradient(tensor) if found is None else found
 
     def named(self, name: str, tensor: str) -> np.ndarray:
         """The gradient of a tensor by its name, ``d<name>`` or ``d<name>_total``: the upstream, or what accumulated."""
@@ -149,6 +155,8 @@ class World:
         return Arrays(found | {n: partial(self._value, n) for n in made})
 
     def _value(self, name: str) -> np.ndarray:
+        if self.stacked is not None and (found := self.stacked[0].value(name, self.stacked[1])) is not None:
+            return found
         return (self.record if "record" in self.__dict__ else self.forward).value(name)
 
     def _given(self, name: str) -> np.ndarray:
