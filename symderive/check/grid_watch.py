@@ -24,6 +24,7 @@ from symderive.check.grid_whole import is_whole
 from symderive.check.kinks import Kink, at_zero, measures_of
 from symderive.check.moving import fixed_places
 from symderive.check.oracle import batch_extents
+from symderive.check.stacked import AXIS, stacked
 from symderive.errors import Span
 from symderive.spec import model, syntax
 
@@ -40,7 +41,7 @@ class WatchedGrid(Grid):
         *arguments: Any,
         codes: Codes,
         place: int,
-        kinks: list[Kink],
+        kinks: Sequence[list[Kink]],
         sites: Iterator[int],
         whole: set[str],
         mixed: set[str],
@@ -58,18 +59,20 @@ class WatchedGrid(Grid):
     # Records
 
     def add(self, kind: str, span: Span, sides: np.ndarray, distances: np.ndarray) -> None:
-        """Record one place: of each side the argument that comes nearest."""
+        """Record one place: of each side the argument that comes nearest, at each point."""
         site = next(self.sites)
-        counts: Iterable[bool] = itertools.repeat(True)
-        if self.active is not None:
-            sides, distances, active = np.broadcast_arrays(sides, distances, self.active)
-            counts = active.ravel().tolist()
-        found: dict[Any, float] = {}
-        for side, distance, count in zip(sides.ravel().tolist(), distances.ravel().tolist(), counts, strict=False):
-            if count and (distance < found.get(side, math.inf) or (side not in found and not math.isnan(distance))):
-                found[side] = distance
         moves = kind == "pole" or span not in self.fixed
-        self.kinks += [Kink(site, kind, span, int(side), found[side], moves) for side in sorted(found)]
+        arrays = [sides, distances]
+        if self.active is not None:
+            arrays = [*np.broadcast_arrays(sides, distances, self.active)]
+        found = [_nearest_by_side(*row) for row in zip(*map(self._by_point, arrays), strict=True)]
+        for number, kinks in enumerate(self.kinks):
+            nearest = found[number % len(found)]
+            kinks += [Kink(site, kind, span, int(side), nearest[side], moves) for side in sorted(nearest)]
+
+    def _by_point(self, array: np.ndarray) -> list[list[Any]]:
+        """A list of entries for each point; one for all of them where it is the same at all."""
+        return array.reshape(len(array), -1).tolist() if AXIS in self.ranges else [array.ravel().tolist()]  # type: ignore[no-any-return]
 
     def between(self, kind: str, span: Span, nodes: Sequence[syntax.Node | None], a: Value, b: Value) -> None:
         """Record how far apart two numbers are; two integers have no kinks."""
@@ -219,10 +222,44 @@ class WatchedGrid(Grid):
         self.add(f"{node.op}[]", node.span, np.argmax(rows, axis=-1).reshape(kept), gap.reshape(kept))
 
 
+def _nearest_by_side(
+    sides: Sequence[Any], distances: Sequence[float], counts: Iterable[bool] = itertools.repeat(True)
+) -> dict[Any, float]:
+    """The distance of the argument that comes nearest, of those that count, on each side."""
+    found: dict[Any, float] = {}
+    for side, distance, count in zip(sides, distances, counts, strict=False):
+        if count and (distance < found.get(side, math.inf) or (side not in found and not math.isnan(distance))):
+            found[side] = distance
+    return found
+
+
+Passed = tuple[list[Kink], bool]
+"""The kinks and poles at a point, in floats, and whether the outputs are finite there."""
+
+
 def passed(
     spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray], constants: Mapping[str, Fraction]
-) -> tuple[list[Kink], bool]:
-    """The kinks and poles at a point, in floats, and whether the outputs are finite. Raises :class:`Unsupported`."""
+) -> Passed:
+    """What a point passes. Raises :class:`Unsupported`."""
+    return _passed(spec, sizes, point, constants, _needed(spec), 1)[0]
+
+
+def passed_together(
+    spec: model.Spec, sizes: Sizes, points: Sequence[Mapping[str, np.ndarray]], constants: Mapping[str, Fraction]
+) -> list[Passed]:
+    """The same for points of the same sizes, computed at once."""
+    inputs = {name: np.stack([p[name] for p in points]) for name in points[0]}
+    return _passed(spec, {**sizes, AXIS: len(points)}, inputs, constants, stacked(spec, _needed(spec)), len(points))
+
+
+def _passed(  # noqa: PLR0917
+    spec: model.Spec,
+    sizes: Sizes,
+    point: Mapping[str, np.ndarray],
+    constants: Mapping[str, Fraction],
+    equations: Sequence[model.Equation],
+    count: int,
+) -> list[Passed]:
     numbers = numbers_over(FLOAT)
     tensors = {name: numbers.array(a) for name, a in point.items()}
     whole = {i.name for i in spec.inputs if not i.is_real}
@@ -237,12 +274,12 @@ def passed(
             raise Unsupported
         return array
 
-    kinks: list[Kink] = []
+    kinks: list[list[Kink]] = [[] for _ in range(count)]
     mixed: set[str] = set()
     sites = itertools.count()
     place = BOOK.place(sizes, constants)
     with np.errstate(all="ignore"):
-        for equation in _needed(spec):
+        for equation in equations:
             codes = BOOK.of(equation, (WatchedGrid, GridMath, FLOAT.name))
             codes.reading(whole, mixed)
             grid = WatchedGrid(
@@ -255,7 +292,8 @@ def passed(
                     whole.add(equation.tensor)
             except Unsupported:
                 mixed.add(equation.tensor)
-    return kinks, all(bool(np.isfinite(tensors[name]).all()) for name in spec.outputs)
+    finite = [np.isfinite(tensors[name]).reshape(count, -1).all(axis=1) for name in spec.outputs]
+    return list(zip(kinks, np.logical_and.reduce(finite).tolist(), strict=True))
 
 
 def _needed(spec: model.Spec) -> list[model.Equation]:

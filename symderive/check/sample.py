@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from symderive.check.grid_numbers import Unsupported
 from symderive.check.kinks import Kink, nearest, sides
 from symderive.check.moving import marked
 from symderive.check.oracle import Evaluator, extent_of, shape_of
+from symderive.check.stacked import can_be
 from symderive.spec import model
 from symderive.spec.folding import fold
 
@@ -213,6 +215,18 @@ def passed(spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray]) -> t
     return marked(spec, evaluator.kinks), bool(finite)
 
 
+def passed_by_each(
+    spec: model.Spec, sizes: Sizes, points: Sequence[Mapping[str, np.ndarray]]
+) -> list[tuple[list[Kink], bool]]:
+    """The same for each of some points of the same sizes; at once, where that can be."""
+    if can_be(sizes, len(points)):
+        try:
+            return grid_watch.passed_together(spec, sizes, [as_floats(p) for p in points], spec.constants)
+        except _FAULTS:
+            pass
+    return [passed(spec, sizes, p) for p in points]
+
+
 SMALL = 40
 """Entries of a forward that are sooner computed one by one."""
 
@@ -308,8 +322,8 @@ def every_side(
     seen: set[tuple[int, Any]] = set()
     closest: dict[int, tuple[Kink, Point]] = {}
 
-    def visit(point: Point) -> bool:
-        kinks, finite = passed(spec, sizes, point)
+    def visit(point: Point, known: tuple[list[Kink], bool] | None = None) -> bool:
+        kinks, finite = known or passed(spec, sizes, point)
         for kink in kinks:
             if not kink.is_pole and (kink.site not in closest or kink.distance < closest[kink.site][0].distance):
                 closest[kink.site] = kink, point
@@ -323,8 +337,10 @@ def every_side(
     visit(first)
     if not closest:
         return Sides((first,), ())
-    for n in range(tries):
-        visit(draw_inputs(spec, sizes, Draw(rng, exact, SCALES[n % len(SCALES)])))
+    drawn = [draw_inputs(spec, sizes, Draw(rng, exact, SCALES[n % len(SCALES)])) for n in range(tries)]
+    together = not _is_small(spec, sizes)  # where kinks are numbered as they are one by one
+    for point, known in zip(drawn, passed_by_each(spec, sizes, drawn) if together else repeat(None), strict=False):
+        visit(point, known)
     searched: set[int] = set()
     while pending := set(closest) - searched:  # a search may come upon kinks in branches not taken before
         site = min(pending)
@@ -391,11 +407,11 @@ def at_kinks(
     chosen: list[Point] = []
     hit: set[int] = set()
     few = tuple(v for v in grid if abs(v) <= 1)
-    for n in range(tries):
-        point = draw_inputs(spec, sizes, Draw(rng, exact, grid=few if n % 2 else grid))
-        kinks, finite = passed(spec, sizes, point)
-        if n == 0 and not any(k.moves and not k.is_pole for k in kinks):
-            return ()
+    first = draw_inputs(spec, sizes, Draw(rng, exact, grid=grid))
+    if not any(k.moves and not k.is_pole for k in passed(spec, sizes, first)[0]):
+        return ()
+    drawn = [first, *(draw_inputs(spec, sizes, Draw(rng, exact, grid=few if n % 2 else grid)) for n in range(1, tries))]
+    for point, (kinks, finite) in zip(drawn, passed_by_each(spec, sizes, drawn), strict=True):
         if not finite or any(k.is_pole and k.distance == 0 for k in kinks):
             continue
         new = {k.site for k in kinks if k.moves and k.distance == 0} - hit

@@ -13,7 +13,7 @@ from symderive.claims.borders import borders, of_forward
 from symderive.claims.compare import shown
 from symderive.claims.lines import FAULTS, NotJudged, names_in
 from symderive.claims.needed import promising
-from symderive.claims.points import Point
+from symderive.claims.points import Point, Points
 from symderive.claims.probe import Probe
 from symderive.claims.reach import smooth
 from symderive.claims.remembered import Remembered
@@ -229,8 +229,8 @@ def _at_constant(trial: Trial, points: Iterable[Point], most: int) -> Mapping[st
     """How the claim fails at other constants; floats say at which points on the sides of the kinks to look."""
     if smooth(trial) and not any(_is_discrete(i) for i in trial.spec.inputs):
         most = FEW  # what is smooth on both sides is equal everywhere or nowhere
-    exactly = itertools.chain([True], itertools.repeat(False))
-    for number, (point, _) in enumerate(together(trial.court, zip(itertools.islice(points, most), exactly))):
+    some = ((p, not number) for number, p in enumerate(itertools.islice(points, most)))
+    for number, (point, _) in enumerate(together(trial.court, some)):
         try:
             if number and promising(trial, point, keep=True):
                 continue
@@ -257,6 +257,10 @@ STEPS = 10
 """How often the other side of a kink is looked for: most that are not found soon are on neither side of a constant."""
 
 
+def _rest(points: Points, others: list[Point]) -> Iterator[Point]:
+    yield from points.smooth_ones(others)
+
+
 def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> Remembered[Point]:
     """The first point, and those on the sides of the kinks, with other constants: the same for every claim.
 
@@ -272,6 +276,6 @@ def _points_at(court: Court, constants: Mapping[str, Fraction], moves: bool) -> 
             candidates = [points.main[0], *(p for p in [*sides, *points.scouts] if p.note)]
         except SymderiveError:
             candidates = []
-        others = (replace(p, constants=constants) for p in candidates)
-        court.drawn[key] = Remembered(filter(varied.smooth, others))
+        others = [replace(p, constants=constants) for p in candidates]
+        court.drawn[key] = Remembered(itertools.chain(filter(varied.smooth, others[:1]), _rest(varied, others[1:])))
     return court.drawn[key]

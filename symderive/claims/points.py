@@ -123,7 +123,7 @@ class Points:
             self.spec, self.plan[0], self.rng, exact=True, tries=8, steps=self.steps, unavoided=self.unavoided
         )
         points = [self.complete(self.plan[0], p, SIDE) for p in found.points[:6]]
-        return [p for p in points if self.smooth(p)] or points
+        return self.smooth_ones(points) or points
 
     def point(self, sizes: Sizes, tries: int = 40) -> Point:
         """A random point, away from kinks if so many tries are enough for that."""
@@ -170,13 +170,14 @@ class Points:
         draws = [sample.Draw(self.rng, True, scale) for scale in (3.0, 10.0, 0.1, 3.0, 10.0, 1.0)]
         draws += [sample.Draw(self.rng, True, grid=grid) for _ in range(4)]
         found = [self.complete(self.plan[0], sample.draw_inputs(self.spec, self.plan[0], d), FAR) for d in draws]
-        return [p for p in [*found, *self.zeros] if self.smooth(p)]
+        return self.smooth_ones([*found, *self.zeros])
 
     @cached_property
     def kinks(self) -> list[Point]:
         """Points on kinks of the forward: where inputs are 0, and at numbers that it mentions."""
         found = sample.at_kinks(self.spec, self.plan[0], self.rng, exact=True, tries=MOST_DRAWN)
-        at_zeros = [p for p in self.zeros if 0 <= self.distance(p) <= CLOSE]
+        distances = zip(self.zeros, self.distances(self.zeros), strict=True)
+        at_zeros = [p for p, distance in distances if 0 <= distance <= CLOSE]
         return at_zeros + [self.complete(self.plan[0], p) for p in found]
 
     @cached_property
@@ -217,6 +218,26 @@ class Points:
         """Whether the forward is finite at a point and has a derivative there."""
         return self.distance(point) > CLOSE
 
+    def smooth_ones(self, points: Sequence[Point]) -> list[Point]:
+        """Those of some points at which it is."""
+        return [p for p, distance in zip(points, self.distances(points), strict=True) if distance > CLOSE]
+
+    def distances(self, points: Sequence[Point]) -> list[float]:
+        """How far each of some points is from the nearest kink; those of the same sizes are looked at together."""
+        found: dict[int, float] = {}
+        groups: dict[tuple[tuple[str, Any], ...], list[Point]] = {}
+        for point in points:
+            groups.setdefault(tuple(point.sizes.items()), []).append(point)
+        for group in groups.values():
+            try:
+                all_passed = sample.passed_by_each(self.spec, group[0].sizes, [p.inputs for p in group])
+            except SymderiveError:
+                continue
+            for point, (kinks, finite) in zip(group, all_passed, strict=True):
+                if not (finite and _tied(kinks)):
+                    found[id(point)] = nearest(kinks) if finite else -1
+        return [found[id(p)] if id(p) in found else self.distance(p) for p in points]
+
     def distance(self, point: Point) -> float:
         """How far a point is from the nearest kink of the forward; negative where that is not finite.
 
@@ -224,13 +245,12 @@ class Points:
         """
         try:
             kinks, finite = sample.passed(self.spec, point.sizes, point.inputs)
-            if not finite or all(k.distance or k.is_pole for k in kinks if k.moves):
+            if not finite or not _tied(kinks):
                 return nearest(kinks) if finite else -1
             around, finite = sample.passed(self.spec, point.sizes, self._shaken(point.inputs))
         except SymderiveError:
             return -1
-        tied = {k.site for k in kinks if k.moves and not k.distance and not k.is_pole}
-        if not finite or any(2 * _beside(around, site) < _beside(kinks, site) for site in tied):
+        if not finite or any(2 * _beside(around, site) < _beside(kinks, site) for site in _tied(kinks)):
             return 0
         return nearest([k for k in kinks if k.distance or k.is_pole])
 
@@ -260,6 +280,11 @@ class Points:
             if self.smooth(point):
                 return point
         return None
+
+
+def _tied(kinks: Sequence[Kink]) -> set[int]:
+    """The places of the text at which numbers tie that move."""
+    return {k.site for k in kinks if k.moves and not k.distance and not k.is_pole}
 
 
 def _beside(kinks: Sequence[Kink], site: int) -> float:

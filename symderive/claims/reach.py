@@ -121,7 +121,7 @@ def few_derivatives(trial: Trial, sizes: Sizes) -> bool:
 def _kept(court: Court, key: str, make: Any) -> list[Point]:
     """Points that are made once for all claims."""
     if (key,) not in court.remembered:
-        court.remembered[key,] = [p for p in make(court.points) if court.points.smooth(p)]
+        court.remembered[key,] = court.points.smooth_ones([*make(court.points)])
     return court.remembered[key,]
 
 

@@ -71,7 +71,7 @@ def _resized(probe: Probe, drawn: Sequence[Border]) -> tuple[list[Point], str]:
             elif sizes is not None and len(found) < MOST_RESIZED:
                 found.setdefault(tuple(sizes.items()), points.point(sizes, TRIES))
     alike = (q for p in found.values() for q in (p, opposite(trial.spec, p), *alike_ids(trial.spec, p)))
-    return [p for p in alike if points.smooth(p)], missed
+    return points.smooth_ones([*alike]), missed
 
 
 def opposite(spec: model.Spec, point: Point) -> Point:

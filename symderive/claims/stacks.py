@@ -1,13 +1,8 @@
-"""Forwards of many points at once: one more axis on every tensor, along which the points stand.
-
-What it takes to compute a small array in floats is not its numbers, so that dozens of points take little longer than
-one.
-"""
+"""Forwards and gradients of many points at once; see :mod:`symderive.check.stacked`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,24 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symderive.check.floats import FLOAT
+from symderive.check.stacked import AXIS, can_be, stacked
 from symderive.claims.lines import NotJudged
 from symderive.claims.points import Point
 from symderive.claims.records import FAULTS, ByArrays, Setting
-from symderive.claims.trees import map_nodes
-from symderive.spec import model, syntax
-from symderive.spec.sizes import size
+from symderive.spec import model
 
 if TYPE_CHECKING:
     from symderive.claims.court import Court
 
-AXIS = "#"
-"""The index of points: no letter of a spec."""
-
 AHEAD = 12
 """Points that are made before the first of them is looked at."""
-
-FEWEST = 3
-"""Points that are sooner computed together."""
 
 
 class Stack:
@@ -46,7 +34,7 @@ class Stack:
         real = {i.name for i in spec.inputs if i.is_real}
         sizes = {**first.sizes, AXIS: len(points)}
         constants = dict(spec.constants if first.constants is None else first.constants)
-        self.way = ByArrays(Setting(_stacked(spec), inputs, real, sizes, FLOAT, constants))
+        self.way = ByArrays(Setting(stacked(spec, spec.equations), inputs, real, sizes, FLOAT, constants))
         self._values: dict[str, np.ndarray | None] = {}
         self._gradients: dict[str, np.ndarray | None] = {}
 
@@ -78,33 +66,6 @@ def _row(
     return None if found is None else found[row]
 
 
-def _stacked(spec: model.Spec) -> tuple[model.Equation, ...]:
-    """The equations of a spec with one more index; made once."""
-    known: tuple[model.Equation, ...] | None = spec.__dict__.get("stacked_equations")
-    if known is None:
-        known = spec.__dict__["stacked_equations"] = tuple(_with_axis(spec, e) for e in spec.equations)
-    return known
-
-
-def _with_axis(spec: model.Spec, equation: model.Equation) -> model.Equation:
-    tensors = spec.shapes.keys() - equation.ranges.keys()
-    axis = syntax.Name(AXIS)
-
-    def changed(node: syntax.Node) -> syntax.Node:
-        if isinstance(node, syntax.Access):
-            return replace(node, indices=(axis, *node.indices))
-        if isinstance(node, syntax.Name) and node.id in tensors:
-            return syntax.Access(node.id, (axis,), span=node.span)
-        return node
-
-    return replace(
-        equation,
-        indices=(AXIS, *equation.indices),
-        right=map_nodes(equation.right, changed),
-        ranges={AXIS: size(AXIS), **equation.ranges},
-    )
-
-
 def together(court: Court, candidates: Iterable[tuple[Point, bool]]) -> Iterator[tuple[Point, bool]]:
     """The same points, and whether each is compared exactly: some are made ahead, and the others computed at once."""
     waiting = iter(candidates)
@@ -127,10 +88,10 @@ def prepare(court: Court, points: Iterable[Point]) -> None:
     """Compute points of the same sizes and constants in floats at once, as soon as one of them is asked for."""
     groups: dict[object, list[Point]] = {}
     for point in points:
-        if type(point) is Point and court.is_new(point) and syntax.BATCH not in point.sizes:
+        if type(point) is Point and court.is_new(point):
             groups.setdefault(_alike(point), []).append(point)
     for group in groups.values():
-        if len(group) >= FEWEST:
+        if can_be(group[0].sizes, len(group)):
             _stack(court, group)
 
 

@@ -119,10 +119,10 @@ def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
     """What is wrong with a claim on kinks, at entries at which the forward has a derivative."""
     looked_at = 0
     prepare(trial.court, points)
-    for point in points:
+    for point, distance in zip(points, trial.court.points.distances(points), strict=True):
         if looked_at >= MOST_TIES or trial.court.points.chooser.work(point.sizes) > MOST_WORK:
             return
-        if trial.court.points.distance(point) < 0:
+        if distance < 0:
             continue  # the forward has no value there
         try:
             if trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE):
