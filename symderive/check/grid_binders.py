@@ -32,6 +32,8 @@ def binder(grid: Grid, node: syntax.Binder) -> Value:
     condition = None if node.condition is None else grid.truth(node.condition)
     if node.op == "sum" and condition is not None and not condition.all():
         assert node.condition is not None
+        if grid.kept is not None and (total := _sum_of_all(grid, node, condition)) is not None:
+            return total
         used = {i for n in node.condition.walk() if (i := index_of(n)) in grid.axes} - set(node.indices)
         if not used & grid.listed:
             return _sum_of_few(grid, node, condition, used)  # type: ignore[arg-type]
@@ -89,6 +91,21 @@ def _sum(grid: Grid, node: syntax.Binder, condition: np.ndarray | None) -> Value
             values, _extents(grid, node, [grid.math.plain(v).shape for v in values]), _axes(grid, node)
         )
     return grid.math.total(_body(grid, node, condition, 0), _axes(grid, node))
+
+
+def _sum_of_all(grid: Grid, node: syntax.Binder, condition: np.ndarray) -> Value | None:
+    """A small sum under a condition, of which parts may be known: computed everywhere, if that can be."""
+    names = {index_of(n) for n in node.walk()}
+    if math.prod(n for i, n in grid.ranges.items() if i in names) > SMALL:
+        return None
+    try:
+        return grid.math.total(_body(grid, node, condition, 0), _axes(grid, node))
+    except Unsupported:
+        return None
+
+
+SMALL = 4096
+"""Entries that are computed as fast as those of a list of them."""
 
 
 def _sum_of_few(grid: Grid, node: syntax.Binder, condition: np.ndarray, used: set[str]) -> Value:

@@ -20,12 +20,13 @@ from symderive.check.objects import from_list, objects, shape_text
 from symderive.check.oracle import Evaluator, batch_extents, extent_of
 from symderive.claims.compare import COARSE, close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
+from symderive.claims.named_derivatives import JACOBIAN, as_access, name_of, positions_of
 from symderive.claims.names import gradient_meant, upstream_meant
 from symderive.claims.ranges import Bound, Ranges, Read, Use
 from symderive.claims.records import FAULTS
 from symderive.claims.tape import Tape
-from symderive.claims.trees import map_nodes
-from symderive.claims.world import JACOBIAN, World, gradient_names
+from symderive.claims.trees import map_nodes, tensor_of
+from symderive.claims.world import World, gradient_names, is_jacobian
 from symderive.errors import Span, SymderiveError
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -68,6 +69,8 @@ class Bench:
         self._read: dict[tuple[str, int], np.ndarray] = {}
         self.said: Said = {}
         """What expressions say of their indices; benches of the same sizes, constants and helpers may share it."""
+        self.rewrites: dict[int, tuple[syntax.Node, syntax.Node]] = {}
+        """Expressions with accesses for derivatives; all benches may share them."""
         self._truths: dict[int, tuple[Line, tuple[np.ndarray, tuple[syntax.Node, ...]]]] = {}
 
     @cached_property
@@ -164,7 +167,7 @@ class Bench:
         if self.interpreter.kept is not None:
             self.interpreter.kept.values.clear()
         self._read = {key: a for key, a in self._read.items() if key[0] != name}
-        if name != _LOCAL:
+        if name != _LOCAL and not name.startswith(JACOBIAN):
             self.said = {}
         self._truths.clear()
 
@@ -258,32 +261,26 @@ class Bench:
         """The expression with every ``D(y[i], x[k])`` as an access to an array of derivatives."""
         if "D" not in node.called:
             return node
-        return map_nodes(node, self._jacobian)
+        known = self.rewrites.get(id(node))
+        if known is None:
+            known = self.rewrites[id(node)] = node, map_nodes(node, as_access)
+        for inner in node.walk():
+            if is_jacobian(inner) and (name := name_of(inner)) not in self.tensors:
+                self.put(name, self._derivatives(inner))
+        return known[1]
 
-    def _jacobian(self, node: syntax.Node) -> syntax.Node:
-        if not isinstance(node, syntax.Call) or node.function != "D":
-            return node
-        y, x = node.arguments
-        for part in (y, x):
-            if not isinstance(part, syntax.Access | syntax.Name):
-                raise ClaimError("form", "D takes two entries, as in D(y[i], x[k])", node.span)
-        name = f"{JACOBIAN}{_tensor(y)}:{_tensor(x)}"
-        indices = (*_positions(y), *_positions(x))
-        if name not in self.tensors:
-            self.put(name, self._derivatives(y, x, node.span))
-        return syntax.Access(name, indices, span=node.span) if indices else syntax.Name(name, span=node.span)
-
-    def _derivatives(self, y: syntax.Node, x: syntax.Node, span: Span) -> np.ndarray:
-        numerator, denominator = _tensor(y), _tensor(x)
+    def _derivatives(self, node: syntax.Call) -> np.ndarray:
+        (y, x), span = node.arguments, node.span
+        numerator, denominator = tensor_of(y), tensor_of(x)
         if numerator not in self.tensors:
             raise ClaimError("name", f"there is no tensor {numerator}", span)
         if denominator not in self.world.values or denominator in self.integers:
             raise ClaimError("name", f"there is no tensor {denominator} to differentiate with respect to", span)
         array = self._array_of_derivatives(numerator, denominator)
-        if not _positions(y) and not _positions(x):
+        if not positions_of(y) and not positions_of(x):
             return array
-        upper = self.flat(numerator, objects(self.tensors[numerator]), _positions(y)).shape
-        lower = self.flat(denominator, self.world.values[denominator], _positions(x)).shape
+        upper = self.flat(numerator, objects(self.tensors[numerator]), positions_of(y)).shape
+        lower = self.flat(denominator, self.world.values[denominator], positions_of(x)).shape
         return array.reshape(upper + lower)
 
     def _array_of_derivatives(self, numerator: str, denominator: str) -> np.ndarray:
@@ -378,14 +375,6 @@ def _labels(node: syntax.Node) -> Iterator[str]:
     for inner in node.walk():
         if (name := label(inner)) is not None:
             yield name
-
-
-def _tensor(node: syntax.Node) -> str:
-    return node.tensor if isinstance(node, syntax.Access) else node.id if isinstance(node, syntax.Name) else ""
-
-
-def _positions(node: syntax.Node) -> tuple[syntax.Node, ...]:
-    return node.indices if isinstance(node, syntax.Access) else ()
 
 
 def _span(error: SymderiveError) -> Span | None:

@@ -62,6 +62,7 @@ class Court:
         self.with_other_constants: dict[int, tuple[Court, Point] | None] = {}
         self.stacked: dict[int, tuple[Point, Stack, int]] = {}
         self.said: dict[tuple[Any, ...], Said] = {}
+        self.rewrites: dict[int, tuple[syntax.Node, syntax.Node]] = {}
         self.weights: dict[tuple[Any, ...], int] = {}
         self._varied: dict[tuple[Fraction, ...], Court | None] = {}
 
@@ -142,7 +143,7 @@ class Court:
         if lines or not done:
             sizes, constants = bench.world.sizes, bench.world.constants
             key = (*sizes.items(), *constants.values(), *map(id, self.helpers))
-            bench.said = self.said.setdefault(key, {})
+            bench.said, bench.rewrites = self.said.setdefault(key, {}), self.rewrites
         return bool(lines)
 
     # Lines

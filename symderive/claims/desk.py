@@ -301,8 +301,11 @@ class Desk:
         other.points = self.points
         return other
 
-    def fits(self, node: syntax.Node, line: Line | None = None) -> bool:
-        """Whether a changed side is right: by floats at two points, then exactly wherever a claim is judged."""
+    def fits(self, node: syntax.Node, line: Line | None = None, like: syntax.Node | None = None) -> bool:
+        """Whether a changed side is right: by floats at two points, then exactly wherever a claim is judged.
+
+        Of one that is worth what another is, which is known to be right, less is asked.
+        """
         line = line or self.line
         try:
             for bench in self.benches:
@@ -319,9 +322,16 @@ class Desk:
             doubtful = next((p for p in self.court.points.scouts if self._far_off(trial, p)), self.points[0])
             if not (outcome := trial.at(doubtful)).holds and not is_singular(trial, outcome):
                 return False
-            return self._holds(trial, self.points[0]) and trial.is_right()
+            return self._holds(trial, self.points[0]) and (self._is_like(node, like) or trial.is_right())
         except (ClaimError, NotJudged, *FAULTS):
             return False
+
+    def _is_like(self, node: syntax.Node, other: syntax.Node | None) -> bool:
+        """Whether a side is worth what another is, in floats, at all points that a claim is judged at."""
+        if other is None:
+            return False
+        benches = [*self.benches, *self.elsewhere]
+        return all(close_where_finite(self.value(b, node), self.value(b, other), FINE) for b in benches)
 
     def _near(self, bench: Bench, line: Line, node: syntax.Node) -> bool:
         """Whether floats agree at a point: cheaper than exact numbers, which need not be asked where they do not."""

@@ -74,7 +74,7 @@ def _as_one(desk: Desk, first: Tried, found: Finding) -> Finding | None:
         return None
     corrected = found.corrected
     if found.lacked is not None:
-        exchanged, corrected = _exchanged(desk, first, first.edit.gone, found.lacked)
+        exchanged, corrected = _exchanged(desk, first, first.edit.gone, found)
     else:
         exchanged = None if corrected is None else replaced(desk.node, corrected)
     if exchanged is None:
@@ -90,10 +90,12 @@ def _as_one(desk: Desk, first: Tried, found: Finding) -> Finding | None:
 
 
 def _exchanged(
-    desk: Desk, first: Tried, gone: tuple[Place, syntax.Node], lacked: syntax.Node
+    desk: Desk, first: Tried, gone: tuple[Place, syntax.Node], found: Finding
 ) -> tuple[tuple[syntax.Node, syntax.Node] | None, syntax.Node | None]:
     """What is too many and what belongs there, with the right claim where it can be written."""
     place, old = gone
+    assert found.lacked is not None
+    lacked = found.lacked
     rest = get(first.edit.node, place)
     term = first.edit.kind == "extra_term"
     if term:
@@ -101,7 +103,7 @@ def _exchanged(
         new = sum_of([*terms_of(rest), (sign, lacked if sign > 0 else negated(lacked))])
     else:
         new = multiplied(rest, lacked)
-    if desk.fits(corrected := put(desk.node, place, new)):
+    if desk.fits(corrected := put(desk.node, place, new), like=found.corrected):
         return (old, lacked), corrected
     if term and linear(desk.node, place):
         return (put(desk.node, place, old), lacked), None

@@ -110,7 +110,7 @@ def few_derivatives(trial: Trial, sizes: Sizes) -> bool:
         return False
     sides = [trial.node, trial.line.statement.left]
     sides += [s for h in trial.court.helpers for s in h.statement.sides[:1]]
-    jacobians = [n for s in sides for n in s.walk() if isinstance(n, syntax.Call) and is_jacobian(n)]
+    jacobians = [n for s in sides for n in s.walk() if is_jacobian(n)]
     names = {tensor_of(n.arguments[0]) for n in jacobians}
     shapes = {n: trial.spec.shapes.get(n) or trial.spec.shapes.get(n.removeprefix("d"), ()) for n in names}
     entries = sum(math.prod(shape_of(s, sizes)) for s in shapes.values())

@@ -22,6 +22,7 @@ from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.numbers import Domain
 from symderive.check.objects import from_list, objects
 from symderive.check.oracle import Evaluator, batch_extents
+from symderive.check.stacked import AXIS
 from symderive.claims.adjoints import Adjoints, Leaf
 from symderive.claims.compare import all_finite
 from symderive.claims.sheet import Sheet
@@ -177,9 +178,21 @@ class ByArrays:
         return gradient
 
     def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
-        """The derivatives of each entry of a tensor by each entry of another, of many at once."""
+        """The derivatives of each entry of a tensor by each entry of another, of many at once; at each point."""
         rows = self._rows(self.sheet, self._node(numerator), self._node(denominator))
-        return rows.reshape(self.shapes[numerator] + self.shapes[denominator])
+        return self._by_point(rows, numerator, denominator)
+
+    @property
+    def _points(self) -> int:
+        """How many axes of points there are at the front of all tensors."""
+        return int(AXIS in self.sizes)
+
+    def _by_point(self, rows: np.ndarray, numerator: str, denominator: str) -> np.ndarray:
+        """Rows of derivatives in the shapes of two tensors, the axis of points, of which each has one, at the front."""
+        first, last = self.shapes[numerator], self.shapes[denominator]
+        if not self._points:
+            return rows.reshape(first + last)
+        return np.moveaxis(rows.reshape((*first[1:], *last)), len(first) - 1, 0)
 
     def second(self, seeds: Seeds, numerator: str, denominator: str) -> np.ndarray:
         """The derivatives of each entry of a tensor's gradient, as of ``sweep``, by each entry of a tensor.
@@ -191,16 +204,20 @@ class ByArrays:
         with np.errstate(all="ignore"):
             gradient = self._adjoints(seeds)[self._node(numerator)]
             by = self.sheet.lower(self._node(denominator))
-            shape = self.shapes[numerator] + self.shapes[denominator]
-            rows = np.zeros(shape, dtype=int) if gradient is None else self._rows(below, gradient, by)
+            if gradient is None:
+                shape = self.shapes[numerator] + self.shapes[denominator][self._points :]
+                return self.math.numbers.array(np.zeros(shape, dtype=int))
+            rows = self._rows(below, gradient, by)
         if not all_finite(rows):
             raise Unsupported
-        return self.math.numbers.array(rows).reshape(shape)
+        return self._by_point(rows, numerator, denominator)
 
     def _rows(self, sheet: Sheet, a: Any, by: Any) -> np.ndarray:
         """The derivatives of each entry of an array by each of another, both recorded on a sheet, a row for each."""
         numbers, shape, last = sheet.numbers, sheet.shape(a), sheet.shape(by)
-        seeds = np.eye(math.prod(shape), dtype=int).reshape(-1, *shape)
+        entries = np.eye(math.prod(shape[self._points :]), dtype=int)
+        one = entries.reshape((-1, *(1,) * self._points, *shape[self._points :]))
+        seeds = np.broadcast_to(one, (len(one), *shape))  # points have nothing to do with one another
         largest = max(map(math.prod, map(self.math.shape, self.nodes.values())))
         count = max(MOST_AT_ONCE // max(largest, 1), 1)
         parts = []

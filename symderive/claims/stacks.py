@@ -34,36 +34,44 @@ class Stack:
         real = {i.name for i in spec.inputs if i.is_real}
         sizes = {**first.sizes, AXIS: len(points)}
         constants = dict(spec.constants if first.constants is None else first.constants)
-        self.way = ByArrays(Setting(stacked(spec, spec.equations), inputs, real, sizes, FLOAT, constants))
-        self._values: dict[str, np.ndarray | None] = {}
-        self._gradients: dict[str, np.ndarray | None] = {}
+        self.setting = Setting(stacked(spec, spec.equations), inputs, real, sizes, FLOAT, constants)
+        self.way = ByArrays(self.setting)
+        self._known: dict[tuple[str, ...], np.ndarray | None] = {}
 
     @cached_property
     def _gradient(self) -> Callable[[str], np.ndarray]:
         return self.way.sweep(self.upstreams)
 
+    @cached_property
+    def _twice(self) -> ByArrays:
+        return ByArrays(self.setting, 2)
+
     def value(self, name: str, row: int) -> np.ndarray | None:
         """A tensor at one of the points; None where it cannot be computed for all of them at once."""
-        return _row(self._values, name, self.way.value, row)
+        return self._row(("value", name), lambda: self.way.value(name), row)
 
     def gradient(self, name: str, row: int) -> np.ndarray | None:
         """The gradient of a tensor, likewise."""
-        return _row(self._gradients, name, self._swept, row)
+        return self._row(("gradient", name), lambda: self._gradient(name), row)
 
-    def _swept(self, name: str) -> np.ndarray:
-        return self._gradient(name)
+    def derivatives(self, numerator: str, denominator: str, row: int) -> np.ndarray | None:
+        """The derivatives of each entry of a tensor by each of another."""
+        key = "derivatives", numerator, denominator
+        return self._row(key, lambda: self.way.derivatives(numerator, denominator), row)
 
+    def second(self, tensor: str, denominator: str, row: int) -> np.ndarray | None:
+        """Those of each entry of the gradient of a tensor."""
+        key = "second", tensor, denominator
+        return self._row(key, lambda: self._twice.second(self.upstreams, tensor, denominator), row)
 
-def _row(
-    known: dict[str, np.ndarray | None], name: str, compute: Callable[[str], np.ndarray], row: int
-) -> np.ndarray | None:
-    if name not in known:
-        try:
-            known[name] = compute(name)
-        except FAULTS:
-            known[name] = None
-    found = known[name]
-    return None if found is None else found[row]
+    def _row(self, key: tuple[str, ...], compute: Callable[[], np.ndarray], row: int) -> np.ndarray | None:
+        if key not in self._known:
+            try:
+                self._known[key] = compute()
+            except FAULTS:
+                self._known[key] = None
+        found = self._known[key]
+        return None if found is None else found[row]
 
 
 def together(court: Court, candidates: Iterable[tuple[Point, bool]]) -> Iterator[tuple[Point, bool]]:

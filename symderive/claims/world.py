@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from symderive.claims.stacks import Stack
 
 Sizes = Mapping[str, "int | tuple[int, ...]"]
-JACOBIAN = "D:"
 
 
 def gradient_names(spec: model.Spec) -> Mapping[str, str]:
@@ -173,13 +172,18 @@ class World:
 
     def derivatives(self, numerator: str, denominator: str) -> np.ndarray:
         """The derivatives of each entry of a tensor of the forward by each entry of another."""
-        return self.record.derivatives(numerator, denominator)
+        found = None if self.stacked is None else self.stacked[0].derivatives(numerator, denominator, self.stacked[1])
+        return self.record.derivatives(numerator, denominator) if found is None else found
 
     def second(self, gradient: str, denominator: str) -> np.ndarray | None:
         """The derivatives of each entry of a gradient by each entry of a tensor; None where only a twin knows them."""
         tensor = gradient_names(self.spec).get(gradient)
         if tensor is None or (tensor in self.spec.outputs and gradient == f"d{tensor}"):
             return None
+        if self.stacked is not None:
+            found = self.stacked[0].second(tensor, denominator, self.stacked[1])
+            if found is not None:
+                return found
         return self.record.second(self.upstreams, tensor, denominator)
 
     def jacobian(self, numerator: np.ndarray, denominator: str) -> np.ndarray:
@@ -207,6 +211,6 @@ def random_upstreams(spec: model.Spec, sizes: Sizes, entries: Callable[[Sequence
     return {name: entries(shape_of(spec.shapes[name], sizes)) for name in spec.outputs}
 
 
-def is_jacobian(node: syntax.Node) -> bool:
+def is_jacobian(node: syntax.Node) -> TypeGuard[syntax.Call]:
     """Whether an expression is ``D(y[i], x[k])``."""
     return isinstance(node, syntax.Call) and node.function == "D"
