@@ -26,6 +26,7 @@ from symderive.claims.probe import Probe
 from symderive.claims.reach import few_derivatives, fits
 from symderive.claims.remembered import Remembered
 from symderive.claims.resizing import opposite
+from symderive.claims.stacks import together
 from symderive.spec import model, syntax
 from symderive.spec.folding import fold
 
@@ -46,6 +47,9 @@ LEAST = 200
 SWEEPS = 12
 """How many times as much it takes where derivatives by many entries are claimed."""
 
+MOST_CANCELLED = 3
+"""Points at which floats are seen to differ because they cancel; then they must differ by more."""
+
 LARGEST_ID = 20
 SCALES = (1.0, 3.0, 10.0)
 
@@ -60,14 +64,19 @@ def in_coincidences(trial: Trial) -> Outcome | None:
     numbers = frozenset(n for b in own for n in _numbers(b.node))
     if len(drawn) < 2 or not (numbers or len(own) > 1):
         return None  # that one index is another is no rare thing
-    for point in _points(trial, numbers):
+    cancelled = 0
+    for point, _ in together(trial.court, ((p, False) for p in _points(trial, numbers))):
         try:
-            if trial.court.bench(point, FLOAT).agrees(trial.line, trial.node, FINE):
+            bench = trial.court.bench(point, FLOAT)
+            if bench.agrees(trial.line, trial.node, FINE):
+                continue
+            if cancelled >= MOST_CANCELLED and bench.agrees(trial.line, trial.node):
                 continue
         except ClaimError:
             continue
         if trial.court.points.smooth(point) and (outcome := trial.at(point)).wrong is not None:
             return outcome
+        cancelled += 1
     return None
 
 
