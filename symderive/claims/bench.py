@@ -48,6 +48,10 @@ Said = dict[tuple[int, tuple[str, ...]], tuple[syntax.Node, list[Bound | Use | R
 """What expressions say of their indices, where some are visible."""
 
 
+Given = tuple[Sequence[syntax.Node], Sequence[int], str]
+"""The index positions of a left side, their extents, and its name."""
+
+
 class Bench:
     """A world, and the helpers that lines have defined in it so far."""
 
@@ -245,17 +249,21 @@ class Bench:
         self,
         free: Sequence[str],
         node: syntax.Node,
-        given: Sequence[tuple[Sequence[syntax.Node], Sequence[int], str]],
+        given: Sequence[Given],
     ) -> dict[str, int]:
         """The extents of all indices of a side, the free ones first. Raises where a name or an index makes no sense."""
+        ranges = self.collected(free, node, given).resolve()
+        for indices, extents, name in given:
+            _whole_axes(indices, extents, name, ranges)
+        return ranges
+
+    def collected(self, free: Sequence[str], node: syntax.Node, given: Sequence[Given]) -> Ranges:
+        """What a side says of its indices. Raises likewise."""
         found = Ranges(self, free)
         for indices, extents, name in given:
             found.positions(indices, extents, name)
         found.visit(self.rewritten(node))
-        ranges = found.resolve()
-        for indices, extents, name in given:
-            _whole_axes(indices, extents, name, ranges)
-        return ranges
+        return found
 
     def rewritten(self, node: syntax.Node) -> syntax.Node:
         """The expression with every ``D(y[i], x[k])`` as an access to an array of derivatives."""

@@ -23,7 +23,7 @@ from symderive.claims.stacks import Stack
 from symderive.claims.trial import Trial
 from symderive.claims.unknown import unknown_function
 from symderive.claims.weight import HEAVY, SmallSizes, weight
-from symderive.claims.world import World
+from symderive.claims.world import Sizes, World
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
 from symderive.spec.folding import fold
@@ -56,6 +56,8 @@ class Court:
         self.broken: dict[str, int] = {}
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
         self.remembered: dict[tuple[Any, ...], list[Point]] = {}
+        self.sized: dict[tuple[Any, ...], tuple[Sizes | None, bool]] = {}
+        """The sizes at which borders of claims have signs that they have at no other, and whether there are any."""
         self.under: dict[str, Remembered[Point]] = {}
         self.drawn: dict[tuple[Any, ...], Remembered[Point]] = {}
         self.assuming: dict[Any, Court] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,8 @@ from symderive.check.kinks import nearest
 from symderive.check.moving import marked
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
-from symderive.check.oracle import Evaluator, shape_of
-from symderive.claims.bench import Bench, free_names
+from symderive.check.oracle import Evaluator, extent_of, shape_of
+from symderive.claims.bench import Bench, Given, free_names
 from symderive.claims.borders import Border
 from symderive.claims.compare import finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
@@ -31,6 +32,8 @@ from symderive.spec import model, syntax
 from symderive.spec.names import NUMBER_NAMES
 
 if TYPE_CHECKING:
+    from sympy import Expr
+
     from symderive.claims.trial import Trial
 
 MOST_ENTRIES = 20_000
@@ -64,6 +67,7 @@ class Probe:
         self.spent = self.entries = 0
         self._ranges: dict[tuple[object, ...], dict[str, int]] = {}
         self._names: dict[Border, tuple[set[str], set[str]]] = {}
+        self._symbols: dict[Border, dict[str, Expr] | None] = {}
         self._behind: dict[int, tuple[syntax.Node, set[str]]] = {}
 
     @cached_property
@@ -186,13 +190,15 @@ class Probe:
         """The extents of all indices of the expression in which a border stands."""
         key = self._key(border, bench.world.sizes)
         if key not in self._ranges:
-            line = border.line
-            if line.indices is None or line.role == "helper":
-                free, given = free_names(line.indices or ()), []
-            else:
-                free, given = free_names(line.indices), [(line.indices, self._left(border, bench), line.name)]
-            self._ranges[key] = bench.ranges(free, border.root, given)
+            self._ranges[key] = bench.ranges(*self._said_of(border, bench))
         return self._ranges[key]
+
+    def _said_of(self, border: Border, bench: Bench) -> tuple[tuple[str, ...], syntax.Node, list[Given]]:
+        """What the indices of the expression are found from."""
+        line = border.line
+        if line.indices is None or line.role == "helper":
+            return free_names(line.indices or ()), border.root, []
+        return free_names(line.indices), border.root, [(line.indices, self._left(border, bench), line.name)]
 
     def _left(self, border: Border, bench: Bench) -> tuple[int, ...]:
         """The extents of the left side of a line."""
@@ -214,7 +220,46 @@ class Probe:
 
     def at_sizes(self, border: Border, sizes: Sizes) -> np.ndarray | None:
         """A border that depends on indices and sizes only: no numbers are drawn for it."""
-        return self.values(border, Hollow(sizes, {}, {}))
+        if (extents := self._symbolic(border)) is None:
+            return self.values(border, Hollow(sizes, {}, {}))
+        ranges = {i: extent_of(extent, sizes) for i, extent in extents.items()}
+        entries = math.prod(ranges.values())
+        self.spent, self.entries = self.spent + 1, self.entries + entries
+        if entries > MOST_ENTRIES or any(n < 0 for n in ranges.values()):
+            return None
+        scalars: dict[str, Fraction | int] = {
+            **self.spec.constants,
+            **{n: v for n, v in sizes.items() if isinstance(v, int)},
+        }
+        grid = Grid(GridMath(numbers_over(FLOAT)), ranges, _nothing, scalars)
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(grid.evaluate(border.node, [*ranges]))
+        except (Unsupported, *FAULTS):
+            return None
+
+    def _symbolic(self, border: Border) -> dict[str, Expr] | None:
+        """The extents of a border's indices in sizes, where it is made of such indices and of numbers alone."""
+        if border not in self._symbols:
+            self._symbols[border] = self._found_symbolic(border)
+        return self._symbols[border]
+
+    def _found_symbolic(self, border: Border) -> dict[str, Expr] | None:
+        sizes = self.trial.court.points.plan[0]
+        named, bound = self._named(border)
+        known = {*self.spec.constants, *sizes, *NUMBER_NAMES}
+        if not border.indexed or border.axis is not None or bound or syntax.BATCH in sizes:
+            return None
+        try:
+            bench = self._bench(Hollow(sizes, {}, {}), border, FLOAT)
+            said = bench.collected(*self._said_of(border, bench))
+            said.resolve()
+        except (ClaimError, *FAULTS):
+            return None
+        found = {i: said.symbolic(i) for i in said.order if i in named}
+        if not named <= known | found.keys():
+            return None
+        return None if None in found.values() else found  # type: ignore[return-value]
 
     def over_sizes(self, border: Border, choices: Sequence[Sizes]) -> Iterator[tuple[Sizes, np.ndarray | None]]:
         """The same at many choices, one after the other; of a border without indices, over all of them at once."""
@@ -294,6 +339,10 @@ class Probe:
 
 MOST_EXACT = 500
 """Multiplications of a forward that is computed exactly, entry by entry, to see how near a kink is."""
+
+
+def _nothing(name: str, _: int) -> np.ndarray:
+    raise Unsupported
 
 
 class Hollow(Point):

@@ -107,6 +107,11 @@ class Ranges:
                 self.order.setdefault(fact.name, fact.span)
         return {name: self._extent(name) for name in self.order}
 
+    def symbolic(self, name: str) -> Expr | None:
+        """The extent of an index in sizes, as the spec, or the shape of a tensor of the spec, gives it; or None."""
+        uses = [u for u in self.uses.get(name, ()) if not u.padded]
+        return self.bench.world.spec.indices.get(name, uses[0].symbolic if uses else None)
+
     def _extent(self, name: str) -> int:
         world = self.bench.world
         if name in world.spec.indices:

@@ -56,7 +56,7 @@ def _resized(probe: Probe, drawn: Sequence[Border]) -> tuple[list[Point], str]:
     trial = probe.trial
     points = trial.court.points
     usual = [p.sizes for p in points.main] + [p.sizes for p in trial.court.remembered.get(("sizes",), ())]
-    found: dict[tuple[tuple[str, int | tuple[int, ...]], ...], Point] = {}
+    found: dict[tuple[tuple[str, int | tuple[int, ...]], ...], list[Point]] = {}
     missed = ""
     first = points.plan[0]
     large = {**first, **{name: LARGEST - n for n, name in enumerate(points.chooser.names)}}
@@ -65,13 +65,25 @@ def _resized(probe: Probe, drawn: Sequence[Border]) -> tuple[list[Point], str]:
             continue
         seen = [v for s in usual if (v := probe.at_sizes(border, s)) is not None]
         for step, sign in _missing(border, seen):
-            sizes, reachable = _where(probe, border, step, sign)
+            key = border.node, border.axis, border.step, step, sign, *seen[0].shape, trial.line.name
+            if key not in trial.court.sized:
+                trial.court.sized[key] = _where(probe, border, step, sign)
+            sizes, reachable = trial.court.sized[key]
             if sizes is None and reachable:
                 missed = f"where {to_text(border.node)} changes its sign, the sizes are too large to be computed with"
             elif sizes is not None and len(found) < MOST_RESIZED:
-                found.setdefault(tuple(sizes.items()), points.point(sizes, TRIES))
-    alike = (q for p in found.values() for q in (p, opposite(trial.spec, p), *alike_ids(trial.spec, p)))
-    return points.smooth_ones([*alike]), missed
+                found.setdefault(tuple(sizes.items()), _at(trial, sizes))
+    return [p for alike in found.values() for p in alike], missed
+
+
+def _at(trial: Trial, sizes: Sizes) -> list[Point]:
+    """Points of some sizes, the same for all claims."""
+    court, key = trial.court, ("resized", *sizes.items())
+    if key not in court.remembered:
+        point = court.points.point(sizes, TRIES)
+        alike = [point, opposite(trial.spec, point), *alike_ids(trial.spec, point)]
+        court.remembered[key] = court.points.smooth_ones(alike)
+    return court.remembered[key]
 
 
 def opposite(spec: model.Spec, point: Point) -> Point:
