@@ -97,14 +97,29 @@ def _strangeness(claimed: Any, true: Any) -> float:
     """How far two numbers are from such as one computes by hand, and sees apart, in orders of magnitude."""
     if not (finite(claimed) and finite(true)) or claimed == true:
         return math.inf
-    one, other = EXACT.lift(claimed), EXACT.lift(true)
+    one, other = _as_floats(claimed, true) or (EXACT.lift(claimed), EXACT.lift(true))
     digits = [_magnitude(n) for n in (one, other) if n]
     apart = _magnitude((one - other) / max(abs(one), abs(other)))
     return max(0.0, *(max(-1 - d, d - 3) for d in digits), -1 - apart)
 
 
+def _as_floats(*numbers: Any) -> tuple[float, ...] | None:
+    """Two numbers as floats, where those tell their sizes and how far apart they are."""
+    try:
+        one, other = map(float, numbers)
+    except OverflowError:
+        return None
+    largest = max(abs(one), abs(other))
+    told = all(bool(f) == bool(n) for f, n in zip((one, other), numbers, strict=True))
+    return (one, other) if told and TOLD * largest < abs(one - other) < math.inf else None
+
+
+TOLD = 1e-6
+"""How far apart floats must be, relative to them, to say how far."""
+
+
 def _magnitude(value: Any) -> float:
-    return float(EXACT.context.log10(abs(value)))
+    return math.log10(abs(value)) if isinstance(value, float) else float(EXACT.context.log10(abs(value)))
 
 
 def _others(trial: Trial, point: Point) -> Iterator[Point]:

@@ -56,6 +56,9 @@ class Court:
         self.broken: dict[str, int] = {}
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
         self.remembered: dict[tuple[Any, ...], list[Point]] = {}
+        self.seen: dict[tuple[Any, ...], list[tuple[Point, np.ndarray]]] = {}
+        self.beside: dict[tuple[Any, ...], Remembered[tuple[Point, bool]]] = {}
+        """What borders of claims are worth at the points at hand, and points close to them."""
         self.sized: dict[tuple[Any, ...], tuple[Sizes | None, bool]] = {}
         """The sizes at which borders of claims have signs that they have at no other, and whether there are any."""
         self.under: dict[str, Remembered[Point]] = {}

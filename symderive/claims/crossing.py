@@ -24,6 +24,7 @@ from symderive.claims.moves import Move, allowed, between, held, moved, moves, t
 from symderive.claims.points import FAR, SIDE, Point
 from symderive.claims.probe import Probe
 from symderive.claims.reach import alike_ids, far
+from symderive.claims.remembered import Remembered
 from symderive.claims.signs import Signs
 from symderive.claims.trees import map_nodes
 from symderive.spec import syntax
@@ -115,9 +116,17 @@ class Seeker:
             columns = zip(*signed, strict=True)
             self.known[border] = [(row[0][0], np.minimum.reduce([v for _, v in row])) for row in columns]
         elif border not in self.known:
-            found = ((p, self.probe.values(border, p)) for p in self.at_hand)
-            self.known[border] = [(p, v) for p, v in found if v is not None]
+            seen, key = self.trial.court.seen, self._key(border)
+            if key not in seen:
+                found = ((p, self.probe.values(border, p)) for p in self.at_hand)
+                seen[key] = [(p, v) for p, v in found if v is not None]
+            self.known[border] = seen[key]
         return list(self.known[border])
+
+    def _key(self, border: Border) -> tuple[object, ...]:
+        """What makes two borders the same, though different claims draw them: where an index has the same range."""
+        parts = *((*self._key(part), sign) for part, sign in border.parts), len(self.trial.court.helpers)
+        return border.node, border.step, border.axis, border.indexed, *self.probe.extents_of(border), *parts
 
     def _around(self, border: Border, values: list[tuple[Point, np.ndarray]]) -> Iterator[tuple[Point, bool]]:
         usual = list(values)
@@ -135,7 +144,8 @@ class Seeker:
                 yield seen, True
         if len(border.signs) > 1 and not _jumps(v for _, v in values):
             for ends in list(self.ends(border, usual)) or self.ends(border, values):
-                yield from self._beside(border, ends)
+                key = *self._key(border), id(ends[0]), id(ends[1]), ends[2]
+                yield from self.trial.court.beside.setdefault(key, Remembered(self._beside(border, ends)))
         if 0 in border.signs and not any((v == 0).any() for _, v in values):
             more = ([(p, v)] for p in self.more if (v := self.climber.at(border, p)) is not None)
             starts = itertools.chain([values], more)

@@ -182,6 +182,15 @@ class Probe:
     def _key(self, border: Border, sizes: Sizes) -> tuple[object, ...]:
         return id(border.root), tuple(sizes.items())
 
+    def extents_of(self, border: Border) -> tuple[tuple[str, int], ...]:
+        """The extents of the indices in a border at the first sizes; none where that cannot be told."""
+        named, _ = self._named(border)
+        try:
+            ranges = self.ranges_of(border, self.trial.court.points.main[0])
+        except (ClaimError, *FAULTS):
+            return ()
+        return tuple((i, n) for i, n in ranges.items() if i in named)
+
     def ranges_of(self, border: Border, point: Point) -> dict[str, int]:
         """The extents of all indices of the expression in which a border stands, at a point. Raises as a bench does."""
         return self._ranges_of(border, self._bench(point, border, FLOAT))
