@@ -59,8 +59,8 @@ class Grid:
         self.ranges = ranges
         self.largest = LARGEST if self.numbers.dtype is float else LARGEST_EXACT
         self.rank = max(len(ranges), 1)
-        self.axes = {name: axis for axis, name in enumerate(ranges)}
-        self.index = {name: self.along(n, self.axes[name]) for name, n in ranges.items()}
+        self.extents = tuple(ranges.items())
+        self.axes, self.index = _indices(self.extents)
         self.listed: set[str] = set()
         self.parameters: dict[str, Value] = {}
         self.read = read
@@ -69,7 +69,6 @@ class Grid:
         self.kept: Kept | None = None
         self.codes = codes
         self.place = place
-        self.extents = tuple(ranges.items())
 
     def along(self, extent: int, axis: int) -> np.ndarray:
         """The numbers from 0 along one axis."""
@@ -349,6 +348,13 @@ def _along(extent: int, axis: int, rank: int) -> np.ndarray:
     found = np.arange(extent).reshape([-1 if a == axis else 1 for a in range(rank)])
     found.flags.writeable = False
     return found
+
+
+@lru_cache(maxsize=1024)
+def _indices(ranges: tuple[tuple[str, int], ...]) -> tuple[Mapping[str, int], Mapping[str, np.ndarray]]:
+    """The axis of each index, and its values along it; nobody changes them."""
+    axes = {name: axis for axis, (name, _) in enumerate(ranges)}
+    return axes, {name: _along(n, axes[name], len(ranges)) for name, n in ranges}
 
 
 Layout = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]

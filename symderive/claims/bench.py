@@ -48,6 +48,9 @@ Said = dict[tuple[int, tuple[str, ...]], tuple[syntax.Node, list[Bound | Use | R
 """What expressions say of their indices, where some are visible."""
 
 
+ONE_BY_ONE = 10
+"""How many nodes it takes as long as to compute one entry by entry."""
+
 Given = tuple[Sequence[syntax.Node], Sequence[int], str]
 """The index positions of a left side, their extents, and its name."""
 
@@ -235,6 +238,8 @@ class Bench:
         self, node: syntax.Node, free: Sequence[str], ranges: Mapping[str, int]
     ) -> Iterator[tuple[tuple[int, ...], Any]]:
         """The values of an expression in index form, one after the other."""
+        if self.interpreter.kept is not None:
+            self.interpreter.kept.computed += ONE_BY_ONE * node.size
         try:
             closure = self.evaluator.expression(self.rewritten(node), ranges, free)
             rest = [0] * (len(ranges) - len(free))
