@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from symderive.check.closures import TAG, definition_of
 from symderive.check.grid_code import Codes
+from symderive.check.grid_layout import along, indices_of, layout
 from symderive.check.grid_math import GridMath, Value
 from symderive.check.grid_numbers import Unsupported
 from symderive.check.grid_positions import index_of, integers
@@ -60,7 +60,7 @@ class Grid:
         self.largest = LARGEST if self.numbers.dtype is float else LARGEST_EXACT
         self.rank = max(len(ranges), 1)
         self.extents = tuple(ranges.items())
-        self.axes, self.index = _indices(self.extents)
+        self.axes, self.index = indices_of(self.extents)
         self.listed: set[str] = set()
         self.parameters: dict[str, Value] = {}
         self.read = read
@@ -72,7 +72,7 @@ class Grid:
 
     def along(self, extent: int, axis: int) -> np.ndarray:
         """The numbers from 0 along one axis."""
-        return _along(extent, axis, self.rank)
+        return along(extent, axis, self.rank)
 
     def evaluate(self, node: syntax.Node, free: Sequence[str]) -> Value:
         """The values over the free indices, which come first in ``ranges``."""
@@ -341,44 +341,6 @@ class Grid:
     def stop(self, node: syntax.Call) -> Value:
         """The value, with no gradient."""
         return self.math.stop(self.value(node.arguments[0]))
-
-
-@lru_cache(maxsize=1024)
-def _along(extent: int, axis: int, rank: int) -> np.ndarray:
-    found = np.arange(extent).reshape([-1 if a == axis else 1 for a in range(rank)])
-    found.flags.writeable = False
-    return found
-
-
-@lru_cache(maxsize=1024)
-def _indices(ranges: tuple[tuple[str, int], ...]) -> tuple[Mapping[str, int], Mapping[str, np.ndarray]]:
-    """The axis of each index, and its values along it; nobody changes them."""
-    axes = {name: axis for axis, (name, _) in enumerate(ranges)}
-    return axes, {name: _along(n, axes[name], len(ranges)) for name, n in ranges}
-
-
-Layout = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""In which order axes stand, of what extents, and in what shape."""
-
-
-@lru_cache(maxsize=4096)
-def layout(
-    labels: tuple[str | None, ...], extents: tuple[int, ...], ranges: tuple[tuple[str, int], ...]
-) -> Layout | None:
-    """How the axes of a tensor come to stand at those of its indices; None where its positions are not just indices.
-
-    Raises :class:`Unsupported` where it has fewer entries than they take.
-    """
-    axes = {name: axis for axis, (name, _) in enumerate(ranges)}
-    if len(set(labels)) < len(labels) or not axes.keys() >= set(labels):
-        return None
-    cut = tuple(dict(ranges)[i] for i in labels if i is not None)
-    if any(m > n for m, n in zip(cut, extents, strict=True)):
-        raise Unsupported
-    shape = [1] * max(len(ranges), 1)
-    for label, n in zip(labels, cut, strict=True):
-        shape[axes[label]] = n  # type: ignore[index]
-    return tuple(sorted(range(len(labels)), key=lambda n: axes[labels[n]])), cut, tuple(shape)  # type: ignore[index]
 
 
 _CALLS = {

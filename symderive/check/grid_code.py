@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symderive.check.grid_layout import Layout, layout
 from symderive.check.grid_math import Value
 from symderive.check.grid_numbers import Unsupported
 from symderive.check.grid_positions import index_of, integers
@@ -120,18 +121,18 @@ def _name(codes: Codes, grid: Grid, node: syntax.Name) -> Code | None:
 
 def _access(codes: Codes, grid: Grid, node: syntax.Access) -> Code | None:
     """Entries of a tensor, by positions that are just indices, or that numbers of the point have no part in."""
-    from symderive.check.grid import layout
-
     name, rank = node.tensor, len(node.indices)
     labels = tuple(index_of(i) for i in node.indices)
     if len(set(labels)) == len(labels) and all(i in grid.axes for i in labels):
-        layouts: dict[int, Any] = {}
+        layouts: dict[int, Layout | None] = {}
 
         def aligned(grid: Grid) -> Value:
             tensor = grid.read(name, rank)
             if grid.place not in layouts:
                 layouts[grid.place] = layout(labels, grid.math.shape(tensor), grid.extents)
-            return grid.math.rearranged(tensor, *layouts[grid.place])
+            found = layouts[grid.place]
+            assert found is not None
+            return grid.math.rearranged(tensor, *found)
 
         return aligned
     if not all(_is_placed(grid, i) for i in node.indices):

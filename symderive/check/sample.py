@@ -16,12 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from symderive.check import grid_watch
-from symderive.check.grid_numbers import Unsupported
 from symderive.check.kinks import Kink, nearest, sides
-from symderive.check.moving import marked
-from symderive.check.oracle import Evaluator, extent_of, shape_of
-from symderive.check.stacked import can_be
+from symderive.check.oracle import extent_of, shape_of
+from symderive.check.passing import is_small, passed, passed_by_each
 from symderive.spec import model
 from symderive.spec.folding import fold
 
@@ -197,46 +194,6 @@ def draw_upstreams(spec: model.Spec, sizes: Sizes, draw: Draw) -> Point:
 # Points
 
 
-def as_floats(point: Mapping[str, np.ndarray]) -> Point:
-    """The point in float64; class ids and truth values stay what they are."""
-    return {name: a.astype(float) if a.dtype == object else a for name, a in point.items()}
-
-
-def passed(spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray]) -> tuple[list[Kink], bool]:
-    """The kinks and poles that the forward passes at a point, and whether all that it computes is finite."""
-    floats = as_floats(point)
-    if not _is_small(spec, sizes):
-        try:
-            return grid_watch.passed(spec, sizes, floats, spec.constants)
-        except _FAULTS:
-            pass  # entry by entry, then
-    evaluator = Evaluator.of(spec, floats, sizes, watch=True)
-    finite = all(np.isfinite(evaluator.tensor(name)).all() for name in spec.outputs)
-    return marked(spec, evaluator.kinks), bool(finite)
-
-
-def passed_by_each(
-    spec: model.Spec, sizes: Sizes, points: Sequence[Mapping[str, np.ndarray]]
-) -> list[tuple[list[Kink], bool]]:
-    """The same for each of some points of the same sizes; at once, where that can be."""
-    if can_be(sizes, len(points)):
-        try:
-            return grid_watch.passed_together(spec, sizes, [as_floats(p) for p in points], spec.constants)
-        except _FAULTS:
-            pass
-    return [passed(spec, sizes, p) for p in points]
-
-
-SMALL = 40
-"""Entries of a forward that are sooner computed one by one."""
-
-_FAULTS = (Unsupported, ArithmeticError, LookupError, TypeError, ValueError)
-
-
-def _is_small(spec: model.Spec, sizes: Sizes) -> bool:
-    return sum(math.prod(extent_of(r, sizes) for r in e.ranges.values()) for e in spec.equations) <= SMALL
-
-
 def _draws(rng: np.random.Generator, exact: bool, tries: int) -> Iterator[Draw]:
     """Draws of scale 1, then of other scales, then positive ones: for a ``log`` of what no one said was positive."""
     for n in range(tries):
@@ -278,7 +235,7 @@ def away_from_kinks(
     always: set[int] | None = None
     left = unavoided or Unavoided()
     own = left.at_sizes.setdefault(tuple(sizes.items()), set())
-    known = own | left.at_any.setdefault(_is_small(spec, sizes), set())
+    known = own | left.at_any.setdefault(is_small(spec, sizes), set())
     beside: set[int] = set()
     for count, drawn in enumerate(_draws(rng, exact, tries), 1):
         point = draw_inputs(spec, sizes, replace(drawn, rough=rough))
@@ -293,7 +250,7 @@ def away_from_kinks(
                 break
             if count >= UNAVOIDABLE and always.issuperset(near):
                 if min((n for n in sizes.values() if isinstance(n, int)), default=1) > 1:
-                    left.at_any[_is_small(spec, sizes)] |= always
+                    left.at_any[is_small(spec, sizes)] |= always
                 break
     own |= beside
     return best
@@ -338,7 +295,7 @@ def every_side(
     if not closest:
         return Sides((first,), ())
     drawn = [draw_inputs(spec, sizes, Draw(rng, exact, SCALES[n % len(SCALES)])) for n in range(tries)]
-    together = not _is_small(spec, sizes)  # where kinks are numbered as they are one by one
+    together = not is_small(spec, sizes)  # where kinks are numbered as they are one by one
     for point, known in zip(drawn, passed_by_each(spec, sizes, drawn) if together else repeat(None), strict=False):
         visit(point, known)
     searched: set[int] = set()

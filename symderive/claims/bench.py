@@ -22,7 +22,7 @@ from symderive.claims.compare import COARSE, close_where_finite
 from symderive.claims.lines import ClaimError, Line, nearest
 from symderive.claims.named_derivatives import JACOBIAN, as_access, name_of, positions_of
 from symderive.claims.names import gradient_meant, upstream_meant
-from symderive.claims.ranges import Bound, Ranges, Read, Use
+from symderive.claims.ranges import Given, Ranges, Said
 from symderive.claims.records import FAULTS
 from symderive.claims.tape import Tape
 from symderive.claims.trees import map_nodes, tensor_of
@@ -44,15 +44,8 @@ class Sides:
     free: tuple[str, ...] = ()
 
 
-Said = dict[tuple[int, tuple[str, ...]], tuple[syntax.Node, list[Bound | Use | Read]]]
-"""What expressions say of their indices, where some are visible."""
-
-
-ONE_BY_ONE = 10
-"""How many nodes it takes as long as to compute one entry by entry."""
-
-Given = tuple[Sequence[syntax.Node], Sequence[int], str]
-"""The index positions of a left side, their extents, and its name."""
+ONE_BY_ONE = 200
+"""Entries that, one by one, take as long as all of them at once."""
 
 
 class Bench:
@@ -239,7 +232,7 @@ class Bench:
     ) -> Iterator[tuple[tuple[int, ...], Any]]:
         """The values of an expression in index form, one after the other."""
         if self.interpreter.kept is not None:
-            self.interpreter.kept.computed += ONE_BY_ONE * node.size
+            self.interpreter.kept.computed += node.size * (math.prod(ranges[i] for i in free) // ONE_BY_ONE)
         try:
             closure = self.evaluator.expression(self.rewritten(node), ranges, free)
             rest = [0] * (len(ranges) - len(free))

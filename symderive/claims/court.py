@@ -13,10 +13,11 @@ import numpy as np
 from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
-from symderive.claims.bench import Bench, Said
+from symderive.claims.bench import Bench
 from symderive.claims.derived import Derived
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
 from symderive.claims.points import Point, Points
+from symderive.claims.ranges import Said
 from symderive.claims.remembered import Remembered
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
 from symderive.claims.stacks import Stack

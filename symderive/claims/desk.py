@@ -242,7 +242,7 @@ class Desk:
         true, indices = bench.truth(self.line)
         if self.line.indices is not None and [label(i) for i in indices] != list(free_names(indices)):
             true = bench.sides(self.line, number(0)).true
-        return _floats(bench, true)
+        return bench.world.floats(true)
 
     @cached_property
     def claimed(self) -> list[np.ndarray] | None:
@@ -281,7 +281,7 @@ class Desk:
         free = free_names(line.indices)
         true, indices = bench.truth(line)
         ranges = bench.ranges(free, node, [(indices, true.shape, line.name)])
-        return _floats(bench, bench.table(node, free, ranges))
+        return bench.world.floats(bench.table(node, free, ranges))
 
     def first_value(self, node: syntax.Node) -> np.ndarray | None:
         """What a changed side is worth at the first point, whatever its shape; None where it has no value."""
@@ -404,8 +404,4 @@ class Desk:
 
 
 def _equals(bench: Bench, found: np.ndarray | None, claimed: np.ndarray) -> bool:
-    return found is not None and close_in_scale(_floats(bench, found), claimed)
-
-
-def _floats(bench: Bench, a: np.ndarray) -> np.ndarray:
-    return bench.world.plain(a).astype(float)
+    return found is not None and close_in_scale(bench.world.floats(found), claimed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symderive.check import sample
+from symderive.check import passing, sample
 from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
 from symderive.check.kinks import Kink, nearest
@@ -68,7 +68,7 @@ class Point:
     def in_floats(self) -> Point:
         """The same point in float64, where class ids and truth values stay what they are."""
         upstreams = {n: a.astype(float, copy=False) for n, a in self.upstreams.items()}
-        return replace(self, inputs=sample.as_floats(self.inputs), upstreams=upstreams)
+        return replace(self, inputs=passing.as_floats(self.inputs), upstreams=upstreams)
 
 
 @dataclass
@@ -256,7 +256,7 @@ class Points:
 
     def _shaken(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The inputs a little to the side, in floats: all real ones that are not 0 or 1 by what the spec says."""
-        found, rng = sample.as_floats(inputs), np.random.default_rng(self.seed)
+        found, rng = passing.as_floats(inputs), np.random.default_rng(self.seed)
         for name in (i.name for i in self.spec.inputs if i.is_real and not {"binary", "one_hot"} & set(i.assume)):
             found[name] = found[name] + SHAKEN * (1 + abs(found[name])) * rng.uniform(0.5, 1, np.shape(found[name]))
         return found

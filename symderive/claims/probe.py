@@ -20,12 +20,13 @@ from symderive.check.moving import marked
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
 from symderive.check.oracle import Evaluator, extent_of, shape_of
-from symderive.claims.bench import Bench, Given, free_names
+from symderive.claims.bench import Bench, free_names
 from symderive.claims.borders import Border
 from symderive.claims.compare import finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, names_in
 from symderive.claims.outcome import with_digits
 from symderive.claims.points import Point
+from symderive.claims.ranges import Given
 from symderive.claims.trees import bound_in, map_nodes, tensor_of
 from symderive.claims.world import Sizes, World, gradient_names
 from symderive.spec import model, syntax

@@ -60,6 +60,13 @@ class Read(NamedTuple):
     padded: bool
 
 
+Said = dict[tuple[int, tuple[str, ...]], tuple[syntax.Node, list[Bound | Use | Read]]]
+"""What expressions say of their indices, where some are visible."""
+
+Given = tuple[Sequence[syntax.Node], Sequence[int], str]
+"""The index positions of a left side, their extents, and its name."""
+
+
 class Ranges:
     """Collects the uses of indices while it checks an expression in index form.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symderive.check import sample
+from symderive.check import passing, sample
 from symderive.check.floats import FLOAT
 from symderive.check.grid_math import GridMath, Value
 from symderive.claims.lines import FAULTS, NotJudged
@@ -41,7 +41,7 @@ def has_values(spec: model.Spec, sizes: Sizes) -> bool:
     inputs = sample.away_from_kinks(spec, sizes, rng, exact=True)
     upstreams = random_upstreams(spec, sizes, sample.Draw(rng, exact=True).entries)
     try:
-        if _well_conditioned(World(spec, sizes, sample.as_floats(inputs), upstreams, FLOAT)):
+        if _well_conditioned(World(spec, sizes, passing.as_floats(inputs), upstreams, FLOAT)):
             return True
         world = World(spec, sizes, inputs, upstreams)
         arrays = [world.values[n] for n in spec.outputs] + [world.gradient(n) for n in spec.wrt]

@@ -197,6 +197,10 @@ class World:
             entries.extend(adjoints[t] for t in targets.flat)
         return from_list(entries, numerator.shape + targets.shape)
 
+    def floats(self, a: np.ndarray) -> np.ndarray:
+        """An array as floats."""
+        return self.plain(a).astype(float)
+
     def plain(self, a: np.ndarray) -> np.ndarray:
         """An array as plain numbers."""
         if not isinstance(self.base, Tape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from symderive import spec as specs
-from symderive.check import grid_watch, sample
+from symderive.check import grid_watch, passing, sample
 from symderive.check.kinks import Kink, nearest
 from symderive.check.moving import fixed_places, marked
 from symderive.errors import NOWHERE
@@ -62,7 +62,7 @@ def test_a_point_away_from_kinks_is_found_at_once(monkeypatch):
     assert len(drawn) < 6
     drawn.clear()
     monkeypatch.setattr(grid_watch, "fixed_places", lambda spec: frozenset())
-    monkeypatch.setattr(sample, "marked", lambda spec, kinks: list(kinks))
+    monkeypatch.setattr(passing, "marked", lambda spec, kinks: list(kinks))
     sample.away_from_kinks(MASKED, {"N": 2, "M": 2}, np.random.default_rng(0), exact=True)
     assert len(drawn) == 40
 

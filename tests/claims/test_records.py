@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from symderive import spec as specs
-from symderive.check import grid_watch, sample
+from symderive.check import grid_watch, passing
 from symderive.check.exact import EXACT
 from symderive.check.oracle import Evaluator
 from symderive.claims import records
@@ -133,7 +133,7 @@ def test_what_ties_shares_the_gradient_and_a_clamp_passes_it_at_its_ends(way):
 @pytest.mark.parametrize("name", ["huber", "max_pool1d", "smooth_l1", "triplet"])
 def test_kinks_are_the_same(name):
     spec, point, _ = setting(name)
-    floats = sample.as_floats(point.inputs)
+    floats = passing.as_floats(point.inputs)
     kinks, finite = grid_watch.passed(spec, point.sizes, floats, spec.constants)
     evaluator = Evaluator.of(spec, floats, point.sizes, watch=True)
     assert finite == all(np.isfinite(evaluator.tensor(n)).all() for n in spec.outputs)

@@ -94,6 +94,21 @@ def test_a_kink_that_cannot_be_avoided_is_soon_taken_for_one(monkeypatch):
     assert sample.UNAVOIDABLE <= len(seen) < 2 * sample.UNAVOIDABLE
 
 
+def test_what_could_not_be_avoided_is_not_avoided_again(monkeypatch):
+    spec = spec_of("y[i, j] = max(x[i, j], x[i, j]) + relu(x[i, j])", {"x": ["N", "K"]})
+    drawn = []
+    real = sample.draw_inputs
+    monkeypatch.setattr(sample, "draw_inputs", lambda *given: drawn.append(1) or real(*given))
+    left = sample.Unavoided()
+    counts = []
+    for sizes in (SIZES, SIZES, {name: n + 1 for name, n in SIZES.items()}):
+        drawn.clear()
+        point = sample.away_from_kinks(spec, sizes, rng(), unavoided=left)
+        assert min(k.distance for k in sample.passed(spec, sizes, point)[0] if k.kind == "relu") >= sample.MARGIN
+        counts.append(len(drawn))
+    assert counts[0] >= sample.UNAVOIDABLE > max(counts[1:])
+
+
 def test_a_log_of_anything_is_sampled_where_it_is_finite():
     spec = spec_of("y[i, j] = log(x[i, j])", {"x": ["N", "K"]})
     assert sample.passed(spec, SIZES, sample.away_from_kinks(spec, SIZES, rng()))[1]
