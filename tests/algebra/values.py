@@ -8,7 +8,8 @@ from symderive.algebra.derive import spec_letters
 from symderive.algebra.unbuild import resolved
 from symderive.check import sizes as small_sizes
 from symderive.check.oracle import Evaluator
-from symderive.check.sample import Draw, as_floats, away_from_kinks, draw_upstreams
+from symderive.check.passing import as_floats
+from symderive.check.sample import Draw, away_from_kinks, draw_upstreams
 from symderive.check.tangent import true_gradients
 
 

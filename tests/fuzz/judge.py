@@ -8,7 +8,8 @@ import torch
 from symderive.algebra.derive import derive
 from symderive.api import Derivation
 from symderive.check import sizes as small_sizes
-from symderive.check.sample import Draw, as_floats, away_from_kinks, draw_upstreams
+from symderive.check.passing import as_floats
+from symderive.check.sample import Draw, away_from_kinks, draw_upstreams
 from symderive.check.tangent import true_gradients
 from symderive.spec import loads
 from tests.algebra.values import gradients
