@@ -31,7 +31,7 @@ SIDE = "a side of a kink"
 FAR = "another scale"
 TOO_MUCH_WORK = 60_000
 
-MOST_DRAWN = 16
+MOST_DRAWN = 48
 """Points that are drawn for one on each kink of the forward."""
 
 CLOSE = 1e-9
