@@ -13,6 +13,7 @@ import numpy as np
 from symderive.check.floats import FLOAT
 from symderive.check.objects import objects
 from symderive.claims.assumed import Assumed
+from symderive.claims.compare import COARSE, FINE
 from symderive.claims.lines import ClaimError
 from symderive.claims.points import Point
 
@@ -56,7 +57,8 @@ def _is_isolated(trial: Trial, name: str, kind: str, point: Point) -> bool:
 
 def _fails_beside(trial: Trial, name: str, point: Point, values: np.ndarray, away: np.ndarray) -> bool:
     """Whether a claim fails on both sides of where it holds, seen in floats farther off, and exactly close to it."""
-    if any(promising(trial, _changed(point, name, values + s * STEP * away)) for s in (1, -1)):
+    farther = (_changed(point, name, values + s * STEP * away) for s in (1, -1))
+    if any(promising(trial, p, tolerance=FINE) for p in farther):  # what saturates leaves small differences
         return False
     return not any(trial.at(_changed(point, name, values + s * HAIR * away), keep=False).holds for s in (1, -1))
 
@@ -93,10 +95,10 @@ def _changed(point: Point, about: str, values: np.ndarray) -> Point:
     return replace(point, upstreams={**point.upstreams, about.removeprefix("d"): objects(values)})
 
 
-def promising(trial: Trial, point: Point, *, keep: bool = False) -> bool:
+def promising(trial: Trial, point: Point, *, keep: bool = False, tolerance: float = COARSE) -> bool:
     """Whether floats see no difference at a point."""
     bench = trial.court.bench if keep else trial.court.new_bench
     try:
-        return bench(point, FLOAT).agrees(trial.line, trial.node)
+        return bench(point, FLOAT).agrees(trial.line, trial.node, tolerance)
     except ClaimError:
         return False
