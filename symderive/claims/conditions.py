@@ -166,14 +166,11 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         return False
     if _is_degenerate(trial, points):
         return False
-    rare = rarely_wrong(trial)
-    if rare and not is_needed(trial, condition.assumed, made or points):
-        return False  # what is needed is seen where the claim failed
+    needed = is_needed(trial, condition.assumed, (rarely_wrong(trial) and made) or points)
     other = assuming(trial, condition.assumed)
     if not is_right(other):
         return False
-    beside = [*points, *other.beside[:MOST_BESIDE]]
-    return rare or is_needed(trial, condition.assumed, points) or is_needed(trial, condition.assumed, beside)
+    return needed or is_needed(trial, condition.assumed, other.beside[:MOST_BESIDE])
 
 
 def _held(trial: Trial, candidates: Iterable[Point]) -> list[Point] | None:

@@ -139,7 +139,10 @@ def _failing(trial: Trial, points: Sequence[Point]) -> Iterator[Outcome]:
 
 
 def _where_smooth(trial: Trial, point: Point, outcome: Outcome) -> Outcome:
-    """The side against the truth, where that exists; ``outcome`` is that of both everywhere."""
+    """The side against the truth, where that exists; ``outcome`` is that of both everywhere.
+
+    That a side has no value counts only where the forward has a derivative by every entry: else one is on a kink.
+    """
     kept = continuous(trial, point, _differing(trial.line, outcome))
 
     def sides(base: Domain) -> Sides:
@@ -148,7 +151,8 @@ def _where_smooth(trial: Trial, point: Point, outcome: Outcome) -> Outcome:
         bench.put(name, np.where(kept, objects(bench.tensors[name]), base.div(0, 0)))
         return bench.sides(trial.line, trial.node)
 
-    return compared(point, sides(EXACT), sides)
+    found = compared(point, sides(EXACT), sides)
+    return found if found.failed or kept.all() else replace(found, undefined=None)
 
 
 def _name_of_left(bench: Bench, line: Line) -> str:

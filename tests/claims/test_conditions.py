@@ -43,6 +43,11 @@ SPECS = {
     "signed": spec_of(MARGIN, "a: [N], b: [N], y: {shape: [N], assume: binary}", "m: 0.4"),
     "form": spec_of("L = sum[i, j](x[i]*A[i, j]*x[j])", "x: [N], A: [N, N]"),
     "rows": spec_of("L = sum[i](relu(sum[j](A[i, j]*x[j])))", "x: [N], A: [N, N]"),
+    "cell": spec_of(
+        "h[i] = tanh(sum[d](U[i, d]*x[d]))\nL = sum[i](tanh(sum[j](W[i, j]*h[j])))",
+        "W: [N, N], U: [N, K], x: [K]",
+        sizes="N: 2, K: 3",
+    ),
     "cross": spec_of(CROSS, "x: [N], t: [N]"),
     "mean": spec_of("s = sum[n](w[n])\ny = sum[n](w[n]*x[n])/s", "x: [N], w: {shape: [N], grad: false}"),
     "blend": spec_of("y[n] = w*x[n]**2 + (1 - w)*x[n]**3", "x: [N], w: {shape: [], grad: false}"),
@@ -85,10 +90,10 @@ SPECS = {
 }
 
 
-def found(name, claim):
+def found(name, claim, seed=0):
     """The condition, or the verdict, whatever else explains a claim."""
     (statement,), _ = parse_lines(claim)
-    court = Court(SPECS[name], [statement], claim)
+    court = Court(SPECS[name], [statement], claim, seed=seed)
     trial = Trial(court, court.lines[0], statement.sides[0])
     failed = trial.tried()[1]
     if failed is None:
@@ -153,6 +158,13 @@ def verdict(name, claim):
 )
 def test_the_condition_is_the_one_that_a_claim_needs(name, claim, expected):
     assert found(name, claim) == expected
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_condition_is_found_whatever_numbers_are_drawn(seed):
+    """Where ``relu`` hides that an input is not symmetric, and where ``tanh`` saturates, so that little moves."""
+    assert found("rows", "dx = A.T@(A.T@x > 0)", seed) == "A symmetric"
+    assert found("cell", "dU = outer(W@(1 - tanh(W@tanh(U@x))**2) * (1 - tanh(U@x)**2), x)", seed) == "W symmetric"
 
 
 # What it takes

@@ -6,6 +6,8 @@ import pytest
 
 from symderive import spec as specs
 from symderive.claims import judge_text
+from symderive.claims.court import Court
+from symderive.spec.claims import parse_lines
 
 DATA = """
 name: data
@@ -35,6 +37,28 @@ KINKED = PIECES.format("abs(x[n])")
 def judged(text, claim):
     (result,) = judge_text(specs.loads(text), claim)
     return result
+
+
+REGRESSION = """
+name: regression
+sizes: {N: 4, K: 2}
+inputs:
+  X: {shape: [N, K], grad: false}
+  y: {shape: [N], grad: false}
+  w: [K]
+forward: |
+  r[n] = y[n] - sum[k](X[n, k] * w[k])
+  L = mean[n](abs(r[n]))
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_value_on_a_kink_is_none_by_an_entry_that_is_not_on_it_either(seed):
+    """``r`` is 0, and an entry of X, too: there is a derivative by its entry of w, not by the others."""
+    text = "dw = -X.T @ (r / abs(r)) / N"
+    statements, _ = parse_lines(text)
+    (result,) = Court(specs.loads(REGRESSION), statements, text, seed=seed).results()
+    assert result.verdict == "right"
 
 
 RIGHT = "dx = dy * (where(k == 0, 2 * x, 1) + where(t > 0, 1, 2) + abs(t))"
