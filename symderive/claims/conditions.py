@@ -166,11 +166,14 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         return False
     if _is_degenerate(trial, points):
         return False
-    needed = is_needed(trial, condition.assumed, (rarely_wrong(trial) and made) or points)
+    rare = rarely_wrong(trial)
+    if rare and not is_needed(trial, condition.assumed, made or points):
+        return False  # what is needed is seen where the claim failed
     other = assuming(trial, condition.assumed)
     if not is_right(other):
         return False
-    return needed or is_needed(trial, condition.assumed, other.beside[:MOST_BESIDE])
+    beside = [*points, *other.beside[:MOST_BESIDE]]
+    return rare or is_needed(trial, condition.assumed, points) or is_needed(trial, condition.assumed, beside)
 
 
 def _held(trial: Trial, candidates: Iterable[Point]) -> list[Point] | None:
