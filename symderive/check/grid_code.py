@@ -8,6 +8,7 @@ code of its own goes by its rule.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import prod
@@ -72,7 +73,7 @@ class Codes:
         """Where a condition on indices holds; None for any other."""
         found = self.truths.get((id(node), grid.place))
         if found is None:
-            numbers = integers(grid, node) if _is_placed(grid, node) else None
+            numbers = integers(grid, node)
             found = self.truths[id(node), grid.place] = node, None if numbers is None else numbers != 0
         return found[1]
 
@@ -200,15 +201,16 @@ class Book:
     def __init__(self) -> None:
         self.codes: dict[tuple[Any, ...], Codes] = {}
         self.places: dict[tuple[Any, ...], int] = {}
+        self._numbers = itertools.count()
 
     def place(self, sizes: Sizes, constants: Mapping[str, Fraction]) -> int:
-        """The number of a place. Beyond so many, all is forgotten."""
+        """The number of a place. Beyond so many, all is forgotten, but no number given again: some may be in use."""
         key = (*sizes.items(), *constants.items())
         if key not in self.places:
             if len(self.places) >= MOST_PLACES:
                 self.places.clear()
                 self.codes.clear()
-            self.places[key] = len(self.places)
+            self.places[key] = next(self._numbers)
         return self.places[key]
 
     def of(self, equation: model.Equation, kind: tuple[type, type, str]) -> Codes:

@@ -6,15 +6,14 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from symderive.spec import model, syntax
 from symderive.spec.calls import rebuilt
 from symderive.spec.sizes import size
 
-Sizes = Any
+Sizes = Mapping[str, "int | tuple[int, ...]"]
 
 AXIS = "#"
 """The index of points, and the size that says how many there are: no letter of a spec."""

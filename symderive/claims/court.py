@@ -58,8 +58,9 @@ class Court:
         self._benches: dict[tuple[int, str], tuple[Bench, int, Point]] = {}
         self.remembered: dict[tuple[Any, ...], list[Point]] = {}
         self.seen: dict[tuple[Any, ...], list[tuple[Point, np.ndarray]]] = {}
-        self.beside: dict[tuple[Any, ...], Remembered[tuple[Point, bool]]] = {}
-        """What borders of claims are worth at the points at hand, and points close to them."""
+        self.beside: dict[tuple[Any, ...], tuple[Any, Remembered[tuple[Point, bool]]]] = {}
+        """What borders of claims are worth at the points at hand; and points close to them, with the ends between which
+        they were found, held so that no other point has the identity of one."""
         self.sized: dict[tuple[Any, ...], tuple[Sizes | None, bool]] = {}
         """The sizes at which borders of claims have signs that they have at no other, and whether there are any."""
         self.under: dict[str, Remembered[Point]] = {}

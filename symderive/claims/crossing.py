@@ -145,7 +145,7 @@ class Seeker:
         if len(border.signs) > 1 and not _jumps(v for _, v in values):
             for ends in list(self.ends(border, usual)) or self.ends(border, values):
                 key = *self._key(border), id(ends[0]), id(ends[1]), ends[2]
-                yield from self.trial.court.beside.setdefault(key, Remembered(self._beside(border, ends)))
+                yield from self.trial.court.beside.setdefault(key, (ends, Remembered(self._beside(border, ends))))[1]
         if 0 in border.signs and not any((v == 0).any() for _, v in values):
             more = ([(p, v)] for p in self.more if (v := self.climber.at(border, p)) is not None)
             starts = itertools.chain([values], more)

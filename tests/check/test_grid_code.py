@@ -15,6 +15,7 @@ from symderive.check.grid import Grid
 from symderive.check.grid_math import GridMath
 from symderive.check.grid_numbers import numbers_over
 from symderive.check.oracle import Evaluator
+from symderive.claims import records
 from symderive.claims.records import ByArrays, Setting
 
 FORWARD = """
@@ -93,3 +94,20 @@ def test_a_book_does_not_grow_without_end(monkeypatch):
     for equation in SPEC.equations:
         book.of(equation, (Grid, GridMath, "test"))
         assert len(book.codes) <= 2
+
+
+def test_what_is_computed_after_a_book_was_cleared_is_of_its_own_place(monkeypatch):
+    """Tensors are computed when they are asked for: meanwhile others may have taken all places."""
+    monkeypatch.setattr(grid_code, "MOST_PLACES", 2)
+    monkeypatch.setattr(grid_code, "BOOK", grid_code.Book())
+    monkeypatch.setattr(records, "BOOK", grid_code.BOOK)
+    sizes, constants = PLACES[0]
+    inputs = sample.draw_inputs(SPEC, sizes, sample.Draw(np.random.default_rng(1)))
+    ways = [ByArrays(Setting(SPEC.equations, inputs, set(), sizes, FLOAT, constants)) for _ in range(3)]
+    for k in range(4):
+        other = {**constants, "k": Fraction(k + 7)}
+        for _ in range(3):
+            ByArrays(Setting(SPEC.equations, inputs, set(), sizes, FLOAT, other)).value("y")
+        expected = Evaluator(SPEC.equations, inputs, sizes, FLOAT, constants).tensor("y")
+        way = ways.pop() if ways else ByArrays(Setting(SPEC.equations, inputs, set(), sizes, FLOAT, constants))
+        assert np.allclose(way.value("y"), np.array(expected, dtype=float), 1e-13, 1e-13)
