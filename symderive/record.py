@@ -76,14 +76,19 @@ def _initialiser(fields: list[dataclasses.Field[Any]], post_init: bool) -> Calla
     defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
     factories = {f.name: f.default_factory for f in fields if f.default_factory is not dataclasses.MISSING}
     required = [f.name for f in fields if f.name not in defaults and f.name not in factories]
-    whole = not factories and not post_init and set(required) <= set(positional)
+    plain = not factories and not post_init
+    whole = plain and set(required) <= set(positional)
 
     def __init__(self: Any, *args: Any, **given: Any) -> None:
         values = self.__dict__
-        values.update(defaults)
         if whole and len(args) == len(positional) and not given:  # as most are made
+            values.update(defaults)
             values.update(zip(positional, args, strict=True))
             return
+        if plain and not args and given.keys() == known:  # as ``replace`` makes them
+            values.update(given)
+            return
+        values.update(defaults)
         values.update(zip(positional, args, strict=False))
         for name, make in factories.items():
             if name not in given and name not in positional[: len(args)]:

@@ -54,25 +54,33 @@ def rational(top: int, bottom: int) -> Fraction | int:
     return top // common if common == bottom else _ratio(top // common, bottom // common)
 
 
-def _product(a: Fraction, b: Fraction) -> Fraction:
-    """``a * b``, several times as fast as Python's own, which looks at types first."""
-    top, bottom, upper, lower = a.numerator, b.denominator, b.numerator, a.denominator
-    if (common := math.gcd(top, bottom)) > 1:
-        top, bottom = top // common, bottom // common
-    if (common := math.gcd(upper, lower)) > 1:
-        upper, lower = upper // common, lower // common
-    return _ratio(top * upper, lower * bottom)
+def _parts(a: Any) -> tuple[int, int]:
+    """The numerator and the denominator of a rational: of a fraction without its properties, written in Python."""
+    return (a._numerator, a._denominator) if type(a) is Fraction else (int(a), 1)  # type: ignore[attr-defined]
 
 
-def _sum(a: Fraction, b: Fraction) -> Fraction:
-    """``a + b``, likewise."""
-    x, y = a.denominator, b.denominator
-    if x == y:
-        top, bottom = a.numerator + b.numerator, x
+def _product(top: int, bottom: int, upper: int, lower: int) -> Fraction:
+    """``top / bottom * (upper / lower)``, in a third of the time of Python's own, which looks at types first."""
+    if (common := math.gcd(top, lower)) > 1:
+        top, lower = top // common, lower // common
+    if (common := math.gcd(upper, bottom)) > 1:
+        upper, bottom = upper // common, bottom // common
+    return _ratio(top * upper, bottom * lower)
+
+
+def _sum(top: int, bottom: int, upper: int, lower: int) -> Fraction:
+    """``top / bottom + upper / lower``, likewise."""
+    if bottom == lower:
+        top = top + upper
     else:
-        top, bottom = a.numerator * y + b.numerator * x, x * y
+        top, bottom = top * lower + upper * bottom, bottom * lower
     common = math.gcd(top, bottom)
     return _ratio(top // common, bottom // common) if common > 1 else _ratio(top, bottom)
+
+
+def as_float(a: Value) -> float:
+    """A number in float64: the nearest one for a rational."""
+    return a._numerator / a._denominator if type(a) is Fraction else float(a)
 
 
 def rational_total(values: Sequence[Fraction | int]) -> Fraction:
@@ -121,10 +129,10 @@ class Exact(Domain):
             return a._mpf_
         if type(a) is not Fraction:
             return self.context.mpf(a)._mpf_
-        bottom = a.denominator
+        top, bottom = _parts(a)
         if bottom & (bottom - 1):
-            return libmp.from_rational(a.numerator, bottom, self.bits, _NEAREST)
-        return libmp.from_man_exp(a.numerator, 1 - bottom.bit_length(), self.bits, _NEAREST)
+            return libmp.from_rational(top, bottom, self.bits, _NEAREST)
+        return libmp.from_man_exp(top, 1 - bottom.bit_length(), self.bits, _NEAREST)
 
     def _made(self, raw: Any) -> Any:
         """The number of such a form; its constructor would look at types first."""
@@ -142,7 +150,7 @@ class Exact(Domain):
         """The sum, a rational if both are."""
         if type(a) in RATIONAL:
             if type(b) in RATIONAL:
-                return _sum(a, b) if type(a) is Fraction and type(b) is Fraction else a + b
+                return a + b if type(a) is type(b) is int else _sum(*_parts(a), *_parts(b))
             if not a:
                 return b
         elif type(b) in RATIONAL and not b:
@@ -152,7 +160,10 @@ class Exact(Domain):
     def sub(self, a: Value, b: Value) -> Value:
         """The difference, a rational if both are."""
         if type(a) in RATIONAL and type(b) in RATIONAL:
-            return a - b
+            if type(a) is type(b) is int:
+                return a - b
+            top, bottom = _parts(b)
+            return _sum(*_parts(a), -top, bottom)
         return self._made(libmp.mpf_sub(self._raw(a), self._raw(b), self.bits, _NEAREST))
 
     def mul(self, a: Value, b: Value) -> Value:
@@ -161,7 +172,7 @@ class Exact(Domain):
             return self._made(libmp.mpf_mul(a._mpf_, b._mpf_, self.bits, _NEAREST))
         if type(a) in RATIONAL:
             if type(b) in RATIONAL:
-                return _product(a, b) if type(a) is Fraction and type(b) is Fraction else a * b
+                return a * b if type(a) is type(b) is int else _product(*_parts(a), *_parts(b))
             a, b = b, a
         if type(b) in RATIONAL:
             if b == 1:
@@ -178,7 +189,8 @@ class Exact(Domain):
             return self.inf if a > 0 else -self.inf
         if type(a) in RATIONAL:
             if type(b) in RATIONAL:
-                return Fraction(a) / b
+                top, bottom = _parts(b)
+                return _product(*_parts(a), *((bottom, top) if top > 0 else (-bottom, -top)))
             if not a and self.context.isfinite(b):
                 return 0
         return self._made(libmp.mpf_div(self._raw(a), self._raw(b), self.bits, _NEAREST))
@@ -264,20 +276,20 @@ class Exact(Domain):
         function = getattr(self.context, name)
         low, high, borders, exact = _MP_RANGE[name]
         bounded = (low, high) != _ALL
-        known: dict[Fraction | int, Value] = {}  # a claim asks for the same numbers again and again
+        known: dict[tuple[int, int], Value] = {}  # a claim asks for the same numbers again and again
 
         def call(a: Value) -> Value:
             if not _is_rational(a):
                 return compute(a)
-            if a not in known:
+            key = _parts(a)  # a fraction's own hash is a division
+            value = known.get(key)
+            if value is None:
                 if len(known) >= MOST_KNOWN:
                     known.clear()
-                known[a] = compute(a)
-            return known[a]
+                value = known[key] = exact[a] if key[1] == 1 and a in exact else compute(a)
+            return value
 
         def compute(a: Value) -> Value:
-            if _is_rational(a) and a in exact:
-                return exact[a]
             if self.is_nan(a) or (bounded and (a < low or a > high)):
                 return self.nan
             for border, value in borders.items():

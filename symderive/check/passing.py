@@ -11,6 +11,7 @@ from symderive.check import grid_watch
 from symderive.check.grid_numbers import Unsupported
 from symderive.check.grid_watch import Passed
 from symderive.check.moving import marked
+from symderive.check.objects import floats
 from symderive.check.oracle import Evaluator, extent_of
 from symderive.check.stacked import can_be
 from symderive.spec import model
@@ -20,7 +21,7 @@ Sizes = Mapping[str, "int | tuple[int, ...]"]
 
 def as_floats(point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The point in float64; class ids and truth values stay what they are."""
-    return {name: a.astype(float) if a.dtype == object else a for name, a in point.items()}
+    return {name: floats(a) if a.dtype == object else a for name, a in point.items()}
 
 
 def passed(spec: model.Spec, sizes: Sizes, point: Mapping[str, np.ndarray]) -> Passed:

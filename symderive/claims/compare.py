@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symderive.check.exact import EXACT, RATIONAL
+from symderive.check.objects import floats
 
 DIGITS = 50
 _TOLERANCE = EXACT.context.mpf(10) ** -DIGITS
@@ -78,7 +79,7 @@ def close_where_finite(claimed: np.ndarray, true: np.ndarray, tolerance: float =
 
     By the fine tolerance relative to what is there, so that small numbers must agree, too.
     """
-    claimed, true = claimed.astype(float), true.astype(float)
+    claimed, true = floats(claimed), floats(true)
     decided = np.isfinite(true)
     claimed, true = claimed[decided], true[decided]
     if tolerance != FINE:

@@ -152,6 +152,9 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
     made = [] if failed is None else _held(trial, condition.made_of(failed, trial.court))
     if made is None:
         return False
+    other, rare = assuming(trial, condition.assumed), rarely_wrong(trial)
+    if not rare and not all(promising(other, p, keep=True) for p in other.court.points.main if p.note != FAR):
+        return False  # in floats, before it takes long
     points = [*usual, *made]
     for point in points:
         varied |= not _is_identity(point.inputs.get(condition.about))
@@ -166,10 +169,8 @@ def holds(trial: Trial, condition: Condition, failed: Point | None = None) -> bo
         return False
     if _is_degenerate(trial, points):
         return False
-    rare = rarely_wrong(trial)
     if rare and not is_needed(trial, condition.assumed, made or points):
         return False  # what is needed is seen where the claim failed
-    other = assuming(trial, condition.assumed)
     if not is_right(other):
         return False
     beside = [*points, *other.beside[:MOST_BESIDE]]

@@ -13,7 +13,7 @@ import numpy as np
 from symderive.check import sample
 from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
-from symderive.check.objects import shape_text
+from symderive.check.objects import floats, shape_text
 from symderive.claims.bench import Bench
 from symderive.claims.compare import finite, shown
 from symderive.claims.lines import ClaimError, Line
@@ -140,7 +140,7 @@ def _promises(trial: Trial, point: Point) -> bool:
         sides = trial.court.new_bench(point, FLOAT).sides(trial.line, trial.node)
     except ClaimError:
         return False
-    pairs = zip(sides.claimed.astype(float).flat, sides.true.astype(float).flat, strict=True)
+    pairs = zip(floats(sides.claimed).flat, floats(sides.true).flat, strict=True)
     return any(math.isfinite(c) and math.isfinite(t) and _strangeness(c, t) <= FAIR for c, t in pairs)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symderive.check.floats import FLOAT
+from symderive.check.objects import floats
 from symderive.claims.bench import Bench, free_names, label
 from symderive.claims.compare import FINE, close_in_scale, close_where_finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
@@ -277,7 +278,7 @@ class Desk:
 
     def _computed(self, bench: Bench, node: syntax.Node, line: Line) -> np.ndarray:
         if line.indices is None:
-            return bench.plain_array(node).astype(float)
+            return floats(bench.plain_array(node))
         free = free_names(line.indices)
         true, indices = bench.truth(line)
         ranges = bench.ranges(free, node, [(indices, true.shape, line.name)])

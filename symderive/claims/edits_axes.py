@@ -324,33 +324,39 @@ def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 
 def sums_joined(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A product of two sums for the sum of the products, or the reverse."""
+    """A product of two sums for the sum of the products, or the reverse; likewise of two means."""
     for place, inner in places(node):
         if _is_product(inner) and (new := _joined(inner)) is not None:
-            words = f"{desk.text(inner)} is a product of two sums: it should be that of the products, {desk.text(new)}."
+            op, text = _this(new), desk.text(new)
+            words = f"{desk.text(inner)} is a product of two {op}s: it should be that of the products, {text}."
             yield Edit("extra_sum", put(node, place, new), words)
         for apart in _split(inner):
-            words = f"{desk.text(inner)} is a sum of products: it should be a product of sums, {desk.text(apart)}."
+            op, text = _this(inner), desk.text(apart)
+            words = f"{desk.text(inner)} is a {op} of products: it should be a product of {op}s, {text}."
             yield Edit("missing_sum", put(node, place, apart), words)
 
 
 def _joined(node: syntax.Node) -> syntax.Node | None:
     """The sum of the products for two sums over the same indices or axes."""
     left, right = node.left, node.right  # type: ignore[attr-defined]
+    if _this(left) != _this(right) or _this(left) not in ("sum", "mean"):
+        return None
     match left, right:
-        case syntax.Binder(op="sum", condition=None), syntax.Binder(op="sum", condition=None):
+        case syntax.Binder(condition=None), syntax.Binder(condition=None):
             if left.indices == right.indices:
                 return replace(left, body=syntax.Binary("*", left.body, right.body))
-        case syntax.Method(name="sum"), syntax.Method(name="sum"):
+        case syntax.Method(), syntax.Method():
             if (left.arguments, left.keywords) == (right.arguments, right.keywords):
                 return replace(left, value=syntax.Binary("*", left.value, right.value))
     return None
 
 
 def _split(node: syntax.Node) -> Iterator[syntax.Node]:
-    if isinstance(node, syntax.Binder) and node.op == "sum" and node.condition is None and _is_product(node.body):
+    if _this(node) not in ("sum", "mean"):
+        return
+    if isinstance(node, syntax.Binder) and node.condition is None and _is_product(node.body):
         yield syntax.Binary("*", replace(node, body=node.body.left), replace(node, body=node.body.right))  # type: ignore[attr-defined]
-    elif isinstance(node, syntax.Method) and node.name == "sum" and _is_product(node.value):
+    elif isinstance(node, syntax.Method) and _is_product(node.value):
         yield syntax.Binary("*", replace(node, value=node.value.left), replace(node, value=node.value.right))  # type: ignore[attr-defined]
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from symderive.check.objects import floats
 from symderive.claims.compare import close_floats
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
@@ -58,7 +59,7 @@ def _recomputed(desk: Desk, node: syntax.Node, names: Iterable[str]) -> str:
     tensors = desk.benches[0].tensors
     value = desk.first_value(node)
     known = ((n, np.asarray(tensors[n])) for n in names if n in tensors)
-    return next((n for n, a in known if value is not None and close_floats(value, a.astype(float))), "")
+    return next((n for n, a in known if value is not None and close_floats(value, floats(a))), "")
 
 
 def wrapped_as_others(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
+from symderive.check.objects import floats
 from symderive.claims.bench import Bench
 from symderive.claims.compare import close_in_scale
 from symderive.claims.desk import Desk, Finding
@@ -45,7 +46,7 @@ def _gradients(
                 desk.spec, point.sizes, first.plain_inputs, upstreams, FLOAT,
                 constants=point.constants, equations=equations,
             )  # fmt: skip
-            found.append(world.plain(world.gradient(tensor)).astype(float))
+            found.append(floats(world.plain(world.gradient(tensor))))
         except (SymderiveError, ValueError, KeyError, TypeError):
             return None
     return found
@@ -178,7 +179,7 @@ _FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def _over(bench: Bench, desk: Desk, derivative: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
-    values = desk.laid_out(bench, bench.world.plain(bench.world.values[desk.line.tensor]).astype(float))
+    values = desk.laid_out(bench, floats(bench.world.plain(bench.world.values[desk.line.tensor])))
     found = desk.truth(bench) / derivative(values)
     return found if np.isfinite(found).all() and found.any() else None
 
@@ -223,7 +224,7 @@ def _claims_part(desk: Desk, tensor: model.Equation, gradients: list[np.ndarray]
             return False
         try:
             if line.indices is None:
-                claimed = bench.plain_array(desk.node).astype(float)
+                claimed = floats(bench.plain_array(desk.node))
             else:
                 from symderive.claims.bench import free_names
 
@@ -231,7 +232,7 @@ def _claims_part(desk: Desk, tensor: model.Equation, gradients: list[np.ndarray]
                     return False
                 free = free_names(line.indices)
                 ranges = bench.ranges(free, desk.node, [(line.indices, gradient.shape, line.name)])
-                claimed = bench.world.plain(bench.table(desk.node, free, ranges)).astype(float)
+                claimed = floats(bench.world.plain(bench.table(desk.node, free, ranges)))
         except (ClaimError, SymderiveError):
             return False
         if not close_in_scale(claimed, gradient, 1e-9):

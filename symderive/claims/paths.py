@@ -11,6 +11,7 @@ import numpy as np
 
 from symderive.check.closures import TAG
 from symderive.check.floats import FLOAT
+from symderive.check.objects import floats
 from symderive.claims.compare import close_in_scale
 from symderive.claims.desk import SHARE, Desk, Finding
 from symderive.claims.expansion import in_full
@@ -69,7 +70,7 @@ class Paths:
     def without(self, keys: frozenset[str], tensor: str, world: World) -> np.ndarray:
         """The gradient of a tensor when nothing flows through some occurrences."""
 
-        return world.plain(world.cut(lambda label: label in keys, tensor)).astype(float)
+        return floats(world.plain(world.cut(lambda label: label in keys, tensor)))
 
     def groups(self, tensor: str) -> Iterator[tuple[frozenset[str], str]]:
         """Sets of occurrences to cut, with words: whole intermediates, occurrences of the tensor itself, pairs."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.numbers import Domain
+from symderive.check.objects import floats
 from symderive.claims.bench import Bench, Sides
 from symderive.claims.borders import POLE, Border, borders
 from symderive.claims.crossing import Seeker
@@ -81,4 +82,4 @@ def _close_to(trial: Trial, probe: Probe, border: Border, point: Point, at: tupl
 def _leaves(trial: Trial, point: Point) -> bool:
     """Whether an input all but vanishes that the spec keeps from 0: where a denominator is 0, so is that."""
     kept = [i.name for i in trial.spec.inputs if {"nonzero", "positive", "unit", "simplex"} & set(i.assume)]
-    return any((np.abs(point.inputs[n].astype(float)) < CONTINUOUS).any() for n in kept)
+    return any((np.abs(floats(point.inputs[n])) < CONTINUOUS).any() for n in kept)

@@ -18,7 +18,7 @@ from symderive.check.grid_numbers import Unsupported, numbers_over
 from symderive.check.kinks import nearest
 from symderive.check.moving import marked
 from symderive.check.numbers import Domain
-from symderive.check.objects import objects
+from symderive.check.objects import floats, objects
 from symderive.check.oracle import Evaluator, extent_of, shape_of
 from symderive.claims.bench import Bench, free_names
 from symderive.claims.borders import Border
@@ -132,7 +132,7 @@ class Probe:
             found = self._values(border, self._bench(point, border, base))
         except (ClaimError, *FAULTS):
             return None
-        return found.astype(float) if base is FLOAT else objects(found)
+        return floats(found) if base is FLOAT else objects(found)
 
     def _bench(self, point: Point, border: Border, base: Domain) -> Bench:
         bench = Bench(point.world(self.spec, base))

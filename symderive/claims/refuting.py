@@ -9,6 +9,7 @@ import numpy as np
 
 from symderive.check.exact import EXACT
 from symderive.check.floats import FLOAT
+from symderive.check.objects import floats
 from symderive.claims.compare import close_where_finite, finite, same
 from symderive.claims.lines import ClaimError
 from symderive.claims.points import Point
@@ -40,7 +41,7 @@ def _differs(trial: Trial, point: Point) -> bool:
         sides = trial.court.bench(point, FLOAT).sides(trial.line, trial.node)
     except ClaimError:
         return False
-    claimed = sides.claimed.astype(float)
+    claimed = floats(sides.claimed)
     known = np.isfinite(claimed)
     return not close_where_finite(claimed[known], sides.true[known])
 

@@ -9,9 +9,12 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from symderive.check.floats import FLOAT
+from symderive.check.objects import floats
 from symderive.claims.coincidences import in_coincidences
-from symderive.claims.compare import FINE, finite
+from symderive.claims.compare import FINE, close_in_scale, finite
 from symderive.claims.crossing import straddling
 from symderive.claims.crowds import in_crowds
 from symderive.claims.lines import ClaimError, NotJudged
@@ -33,12 +36,18 @@ MOST_EXACT = 2000
 DIGITS_FAR = 700
 """Of numbers far out, where all that is left of a claim may be 1e-2000: what takes more is left undecided there."""
 
+FAR_OFF = 1e-2
+"""How far floats are apart, beside the largest number, where not only rounding has parted them."""
+
 LEAST = 20
 """What else there is to compute at a point, in such multiplications."""
 
 
-def scouted(trial: Trial) -> Outcome | None:
-    """The first of many more points at which the claim is wrong; where there is none, at which it has no value."""
+def scouted(trial: Trial, roughly: bool = False) -> Outcome | None:
+    """The first of many more points at which the claim is wrong; where there is none, at which it has no value.
+
+    Of what is only one of many mends, floats that are far apart are enough: ``roughly``.
+    """
     spent = 0
     undefined = None
     for point, close in together(trial.court, _candidates(trial)):
@@ -50,6 +59,8 @@ def scouted(trial: Trial) -> Outcome | None:
                 continue
         except ClaimError:
             continue
+        if roughly and not close and point.note != FAR and _is_far_off(trial, point):
+            return Outcome(point, None, wrong=())
         outcome = trial.at(point, digits=DIGITS_FAR if point.note == FAR else MOST_DIGITS)
         if outcome.wrong is None and is_singular(trial, outcome):
             continue
@@ -58,6 +69,14 @@ def scouted(trial: Trial) -> Outcome | None:
         if outcome.undefined is not None:
             undefined = undefined or outcome
     return in_crowds(trial) or in_coincidences(trial) or undefined or at_poles(trial) or at_ties(trial)
+
+
+def _is_far_off(trial: Trial, point: Point) -> bool:
+    """Whether floats are far apart somewhere where both sides have a value."""
+    sides = trial.court.bench(point, FLOAT).sides(trial.line, trial.node)
+    claimed, true = floats(sides.claimed), floats(sides.true)
+    known = np.isfinite(claimed) & np.isfinite(true)
+    return not close_in_scale(claimed[known], true[known], FAR_OFF)
 
 
 def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:

@@ -136,9 +136,9 @@ class Trial:
 
     def is_right(self) -> bool:
         """Whether the side is right, without asking why not."""
-        return self.tried()[1] is None and self.constant() is None
+        return self.tried(roughly=True)[1] is None and self.constant() is None
 
-    def tried(self) -> tuple[list[Outcome], Outcome | None]:
+    def tried(self, *, roughly: bool = False) -> tuple[list[Outcome], Outcome | None]:
         """The outcomes at all points, and the one that counts against the side: no value, a wrong one, none there.
 
         Raises :class:`NotJudged` where the points decide nothing.
@@ -157,7 +157,7 @@ class Trial:
                 break
         if against is None and not sum(o.decided for o in outcomes):
             raise NotJudged("the forward has no derivative at any point that was tried")
-        if against is None and (far := scouted(self)):
+        if against is None and (far := scouted(self, roughly)):
             outcomes.append(far)
             against = far if far.failed else None
         return outcomes, against or next((o for o in outcomes if o.undefined is not None), None)

@@ -13,7 +13,7 @@ import numpy as np
 from symderive.check.exact import EXACT
 from symderive.check.grid_numbers import numbers_over
 from symderive.check.numbers import Domain
-from symderive.check.objects import from_list, objects
+from symderive.check.objects import floats, from_list, objects
 from symderive.check.oracle import batch_extents, shape_of
 from symderive.claims.records import Record, Setting
 from symderive.claims.tape import Tape
@@ -199,7 +199,7 @@ class World:
 
     def floats(self, a: np.ndarray) -> np.ndarray:
         """An array as floats."""
-        return self.plain(a).astype(float)
+        return floats(self.plain(a))
 
     def plain(self, a: np.ndarray) -> np.ndarray:
         """An array as plain numbers."""
