@@ -80,7 +80,10 @@ def _sum(top: int, bottom: int, upper: int, lower: int) -> Fraction:
 
 def as_float(a: Value) -> float:
     """A number in float64: the nearest one for a rational."""
-    return a._numerator / a._denominator if type(a) is Fraction else float(a)
+    if type(a) is not Fraction:
+        return float(a)
+    top, bottom = _parts(a)
+    return top / bottom
 
 
 def rational_total(values: Sequence[Fraction | int]) -> Fraction:

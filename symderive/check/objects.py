@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,8 @@ def objects(a: Any) -> np.ndarray:
 
 
 def floats(a: np.ndarray) -> np.ndarray:
-    """The array in float64, each number the nearest one; that of fractions in a third of the time of ``astype``."""
-    if a.dtype != object:
+    """The array in float64, each number the nearest one; one of fractions in a third of the time of ``astype``."""
+    if a.dtype != object or not a.size or type(a.flat[0]) is not Fraction:
         return a.astype(float)
     return np.fromiter(map(as_float, a.flat), float, a.size).reshape(a.shape)
 

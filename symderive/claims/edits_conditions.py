@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from symderive.claims.desk import Desk, Finding
-from symderive.claims.edit_tools import Edit, class_ids, heads
+from symderive.claims.edit_tools import Edit, class_ids, heads, in_product
 from symderive.claims.lines import names_in
 from symderive.claims.parts import as_array, in_scope
-from symderive.claims.trees import Place, binders_above, get, number, places, put, tensor_of
+from symderive.claims.trees import Place, binders_above, get, number, places, put, tensor_of, tidied
 from symderive.spec import model, syntax
 
 
@@ -58,6 +58,27 @@ def branches(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                     whole = replace(inner, arguments=(condition, *gone))
                     new = put(node, place, replace(inner, arguments=(condition, *rest)))
                     yield Edit("extra_term", new, words, (place, whole))
+
+
+def superfluous(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A condition too many: a branch is meant in any case, or one condition less."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Call) and inner.function == "where" and len(inner.arguments) == 3:
+            condition, *parts = inner.arguments
+            for part in reversed([p for p in parts if p != number(0)]):
+                words = f"The condition {desk.text(condition)} is one too many: {desk.text(part)} is meant in any case."
+                if part == number(1) and in_product(node, place):
+                    words = f"The factor {desk.text(inner)} is one too many."
+                new = put(node, place, part)
+                if place:  # no factor of 1 is left
+                    new = put(new, place[:-1], tidied(get(new, place[:-1])))
+                yield Edit("factor", new, words)
+        elif isinstance(inner, syntax.Logical):
+            for n, part in enumerate(inner.operands):
+                rest = inner.operands[:n] + inner.operands[n + 1 :]
+                new = replace(inner, operands=rest) if len(rest) > 1 else rest[0]
+                words = f"The condition {desk.text(part)} is one too many in {desk.text(inner)}."
+                yield Edit("factor", put(node, place, new), words)
 
 
 def missing_class(desk: Desk) -> Finding | None:

@@ -12,9 +12,11 @@ from symderive.claims.compare import close_floats, close_in_scale
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import counts, first_that_fits
 from symderive.claims.edits_axes import means
+from symderive.claims.edits_conditions import superfluous
 from symderive.claims.edits_functions import roots
 from symderive.claims.edits_numbers import constants, numbers
-from symderive.claims.edits_terms import complements, factors_dropped, factors_turned, signs
+from symderive.claims.edits_operands import comparisons
+from symderive.claims.edits_terms import complements, factors_dropped, factors_turned, signs, terms_dropped
 from symderive.claims.factors import factor_words, scaled, takes
 from symderive.claims.lines import ClaimError, names_in
 from symderive.claims.ratios import Ratio, constant_ratio
@@ -61,8 +63,8 @@ def averaged(desk: Desk) -> Finding | None:
 
 
 def sign_or_number(desk: Desk) -> Finding | None:
-    """A sign or a number is wrong somewhere inside."""
-    return first_that_fits(desk, signs, numbers)
+    """A sign, a condition or a number is wrong somewhere inside."""
+    return first_that_fits(desk, signs, superfluous, terms_dropped, comparisons, numbers)
 
 
 def _ratio(desk: Desk) -> Ratio | None:
