@@ -105,7 +105,7 @@ def _first(desk: Desk, node: syntax.Node, own: bool) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, einsums, transposes, matrix_products, means, rebound, indices, moved_inside, positions, rolled,
-    wrapped_around, sums_dropped, sums_added, sums_joined, axes_added, columns, terms_dropped, multiplied_terms,
+    wrapped_around, sums_dropped, sums_joined, sums_added, axes_added, columns, terms_dropped, multiplied_terms,
     operands, exchanged, slopes, complements, comparisons, branches, conditions, other_conditions, hot, gathered,
     shifted, signs, recomputed, functions, factors_dropped, factors_turned, wrapped, powers, roots, underived,
     brackets, unfolded, upstreams, numbers, constants, normalised, totals, factors_added, derivatives_added,

@@ -57,6 +57,13 @@ KERNEL = spec(
 GELU = spec(inputs={"g": ["N"]}, forward="y[n] = g[n] / 2 * (1 + erf(g[n] / sqrt(2)))")
 QUOTIENT = spec(inputs={"x": ["N"], "s": {"shape": ["N"], "assume": "positive"}}, forward="y[n] = x[n] / s[n]")
 HEADS = spec(inputs={"W": [3, "K", "N"], "x": ["N"]}, forward="y[c, k] = sum[n](W[c, k, n] * x[n])")
+MEANS = spec(inputs={"a": [], "x": ["N"], "c": given("N")}, forward="L = a * mean[n](x[n]) * mean[n](c[n])")
+PLACED = spec(
+    inputs={"x": ["N"], "c": given("N"), "t": {"shape": ["N"], "index": "K"}},
+    constants={"be": 0.5},
+    forward="h[n] = where(t[n] > 0, be * c[n] * relu(x[n]), 0)",
+)
+GATED = "where(x[n] > 0 and t[n] > 0, be * dh[n] * c[n], 0)"
 OVERLAP = spec(
     inputs={"p": {"shape": ["N"], "assume": "unit"}, "t": given("N")},
     forward="i = sum[n](p[n] * t[n])\nu = sum[n](p[n] * (2 + t[n]**2)) + 1\nL = i / u",
@@ -213,6 +220,23 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
         (NORMS, "dc[k] = sum[n](dL[k] * (c[k] - x[n]))", "factor", "c[k] - x[n] should be (c[k] - x[n])**2."),
         (GAUSS, "dR = -(R @ P) @ P", "factor", "The product with P is one too many."),
         (ARM, "db = -dx * sin(b) + dy * cos(b)", "missing_term", "The term + a is missing beside b."),
+        (
+            MEANS,
+            "da = mean[n](x[n] * c[n])",
+            "missing_sum",
+            "should be a product of means, mean[n](x[n]) * mean[n](c[n]).",
+        ),
+        (MEANS, "da = (x * c).mean()", "missing_sum", "should be a product of means, x.mean() * c.mean()."),
+        (PLACED, f"dx[n] = {GATED} * where(n == 2 and c[n] > 5, 0, 1)", "factor", "> 5, 0, 1) is one too many."),
+        (PLACED, f"dx[n] = where(t[n] == 3 and n == 1, 0, {GATED})", "factor", "is meant in any case."),
+        (PLACED, f"dx[n] = {GATED} - where(t[n] == 3 and n == 4, c[n], 0)", "extra_term", "There is a term too many"),
+        (
+            PLACED,
+            "dx[n] = where(x[n] > 0 and t[n] > 0 and n != 1, be * dh[n] * c[n], 0)",
+            "factor",
+            "n != 1 is one too",
+        ),
+        (PLACED, "dx[n] = where(x[n] > 0 and t[n] >= 0, be * dh[n] * c[n], 0)", "wrong_index", "should be t[n] > 0."),
     ],
 )
 def test_the_smallest_change_gives_the_kind(op, claim, kind, words):
