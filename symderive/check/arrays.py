@@ -8,6 +8,7 @@ points at its place; no attribute is ever looked up because a spec names it.
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -204,15 +205,28 @@ class Interpreter:
             self.prefixed(node.value, node.name, node.arguments)
         kind = "library" if library else "method"
         function = self.lookup(kind, node.name, node.span, operands)
-        own = () if library else (self.evaluate(node.value),)
-        return function(*own, *self.arguments(node.arguments), **self.keywords(node.keywords))
+        own = [] if library else [self.evaluate(node.value)]
+        shown = f"F.{node.name}" if library else f"x.{node.name}"
+        return self.applied(shown, function, node, [*own, *self.arguments(node.arguments)])
 
     def call(self, node: syntax.Call) -> Any:
         """A function of the language; ``pad`` is index form."""
         if node.function == "pad" and self.index_form is not None:
             return self.index_form(node)
         function = self.lookup("function", node.function, node.span, node.arguments)
-        return function(*self.arguments(node.arguments), **self.keywords(node.keywords))
+        return self.applied(node.function, function, node, self.arguments(node.arguments))
+
+    def applied(
+        self, shown: str, function: Callable[..., Any], node: syntax.Call | syntax.Method, arguments: Sequence[Any]
+    ) -> Any:
+        """What a function makes of its arguments. Raises where it takes others, and says which."""
+        keywords = self.keywords(node.keywords)
+        try:
+            return function(*arguments, **keywords)
+        except TypeError:
+            if fault := misfit(function, shown, arguments, keywords):
+                self.fail(f"{shown} is called with other arguments than it takes", node.span, fault)
+            raise
 
     def arguments(self, nodes: Sequence[syntax.Node]) -> list[Any]:
         """Positional arguments."""
@@ -257,6 +271,26 @@ class Interpreter:
         if self.index_form is None:
             self.fail(f"{node.op}[...] is index form, and cannot stand in array form here", node.span)
         return self.index_form(node)
+
+
+def misfit(function: Callable[..., Any], shown: str, arguments: Arguments, keywords: Keywords) -> str | None:
+    """How a function is called, where it takes other arguments; ``x.`` before its name stands for the first one."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None  # it tells nobody what it takes
+    try:
+        signature.bind(*arguments, **keywords)
+    except TypeError:
+        names = [_parameter(p) for p in signature.parameters.values()]
+        return f"write {shown}({', '.join(names[1:] if shown.startswith('x.') else names)})"
+    return None
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return "..."
+    return parameter.name if parameter.default is parameter.empty else f"{parameter.name}={parameter.default}"
 
 
 PREFIXES = frozenset({"torch", "nn", "linalg", "np", "numpy", "jnp", "jax", "math", "scipy", "sp", "tf"})

@@ -109,11 +109,16 @@ class ExactArrays(MatrixArrays):
         """The identity matrix."""
         return np.eye(integer(n), None if m is None else integer(m), dtype=int).astype(object)
 
-    def one_hot(self, t: Array, classes: Any) -> Array:
+    def arange(self, start: Any, end: Any = None) -> Array:
+        """The integers from 0, or from a start, up to an end that is not among them."""
+        ends = (start,) if end is None else (start, end)
+        return np.arange(*map(integer, ends)).astype(object)
+
+    def one_hot(self, t: Array, num_classes: Any) -> Array:
         """1 at the class id, 0 elsewhere, along a new last axis."""
         t = objects(t)
         ids = from_list([integer(v) for v in t.flat], t.shape)
-        return (ids[..., None] == np.arange(integer(classes))).astype(int).astype(object)
+        return (ids[..., None] == np.arange(integer(num_classes))).astype(int).astype(object)
 
     def reshape(self, a: Array, *shape: Any) -> Array:
         """``.reshape(N, -1)``."""
@@ -217,7 +222,7 @@ def _functions(b: ExactArrays) -> dict[str, Callable[..., Array]]:
         "ones": b.full(1),
         "zeros": b.full(0),
         "eye": b.eye,
-        "arange": lambda n: np.arange(integer(n)).astype(object),
+        "arange": b.arange,
         "cat": b.join(np.concatenate),
         "stack": b.join(np.stack),
     }

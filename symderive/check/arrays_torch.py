@@ -256,7 +256,7 @@ class TorchArrays:
             "solve": self._solve,
             "cholesky": t.linalg.cholesky,
             "einsum": t.einsum,
-            "one_hot": lambda i, n: made(self.F.one_hot(i, n)),
+            "one_hot": lambda t, num_classes: made(self.F.one_hot(t, num_classes)),
             "ones": lambda *shape: t.ones(*shape, dtype=like.dtype, device=like.device),
             "zeros": lambda *shape: t.zeros(*shape, dtype=like.dtype, device=like.device),
             "eye": lambda *shape: t.eye(*shape, dtype=like.dtype, device=like.device),

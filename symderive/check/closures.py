@@ -15,7 +15,7 @@ from symderive.check.kinks import Watch
 from symderive.check.numbers import Domain, Value
 from symderive.errors import Location, Span, SpecError
 from symderive.spec import syntax
-from symderive.spec.functions import FUNCTIONS
+from symderive.spec.functions import FUNCTIONS, counted
 
 Slots = list[Any]
 Closure = Callable[[Slots], Value]
@@ -259,7 +259,7 @@ class Compiler:
         """An element-wise function, its missing arguments filled in with their defaults."""
         row = FUNCTIONS[name]
         if given not in row.arity:
-            self.fail(f"{name} takes {row.arity.start} to {row.arity.stop - 1} arguments", span)
+            self.fail(f"{name} takes {counted(row.arity)}, not {given}", span)
         missing = len(row.parameters) - given
         defaults = tuple(self.domain.number(Fraction(d)) for d in row.defaults[len(row.defaults) - missing :])
         code = self.domain.functions.get(name) or self.definition(name)

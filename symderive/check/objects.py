@@ -50,6 +50,8 @@ def from_list(values: Sequence[Any], shape: Sequence[int]) -> np.ndarray:
 
 def einsum_axes(subscripts: str, ranks: Sequence[int]) -> tuple[list[list[str]], list[str]]:
     """The index of every axis of every operand, and of the result; ``...`` stands for axes numbered from the end."""
+    if not isinstance(subscripts, str):
+        raise TypeError('einsum begins with its subscripts: einsum("nk,jk->nj", x, W)')
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):

@@ -6,7 +6,7 @@ claim, other scales, larger sizes, other constants.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +20,7 @@ from symderive.check.objects import objects
 from symderive.check.oracle import shape_of
 from symderive.check.sample import Draw
 from symderive.claims.court import Court
+from symderive.claims.entries import Entry
 from symderive.claims.lines import FAULTS, NotJudged
 from symderive.claims.points import Point, Points
 from symderive.claims.sizing import SizeChooser
@@ -71,8 +72,8 @@ class Given(Point):
 class FittingSizes(SizeChooser):
     """Finds sizes that are what is assumed of them."""
 
-    def __init__(self, spec: model.Spec, assumed: Assumed) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: model.Spec, assumed: Assumed, entries: Sequence[Entry] = ()) -> None:
+        super().__init__(spec, entries)
         self.assumed = assumed
         self._choices  # noqa: B018 - of all sizes, before those that are assumed are left out
         fixed = {*dict(assumed.sizes), *assumed.equal[1:]}
@@ -123,7 +124,7 @@ class Assuming(Points):
         if self.like is not None:
             self.unavoided = self.like.unavoided
         if self.like is None or self.assumed.sizes or self.assumed.equal:
-            self.chooser = FittingSizes(self.spec, self.assumed)
+            self.chooser = FittingSizes(self.spec, self.assumed, self.entries)
         else:
             self.chooser, self.plan = self.like.chooser, self.like.plan
 
@@ -156,7 +157,7 @@ class Assumption(Court):
         super().__init__(assumed.spec(court.spec), court.statements, court.source, None, court.seed)
         self.court = court
         self.assumed = assumed
-        self.points = Assuming(self.spec, court.seed, assumed=assumed, like=court.points)
+        self.points = Assuming(self.spec, court.seed, assumed=assumed, like=court.points, entries=court.points.entries)
         self.derived_elsewhere = court.derived_elsewhere
 
     def varied(self, constants: Mapping[str, Fraction]) -> Court | None:

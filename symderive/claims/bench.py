@@ -92,17 +92,21 @@ class Bench:
                 message = f"its shape is {shape_text(claimed.shape)}, that of {line.name} is {shape_text(true.shape)}"
                 raise ClaimError("shape", message, node.span)
             return Sides(claimed, self.world.plain(true))
-        free = free_names(indices)
+        free = free_names(indices, self.world.spec)
         ranges = self.ranges(free, node, [(indices, true.shape, line.name)])
         claimed = self.world.plain(self.table(node, free, ranges))
         if [i for i in map(label, indices) if i] == list(free) and len(free) == len(indices):
             return Sides(claimed, self.world.plain(true), free)
-        return Sides(claimed, self.world.plain(self.table(_reader(indices, true), free, ranges, true)), free)
+        try:
+            entries = self.table(_reader(indices, true), free, ranges, true)
+        except ClaimError as error:
+            raise ClaimError(error.reason, error.message.replace(_LOCAL, line.name), error.span) from error
+        return Sides(claimed, self.world.plain(entries), free)
 
     def agrees(self, line: Line, node: syntax.Node, tolerance: float = COARSE) -> bool:
         """Whether a side is about equal to the truth where that is finite; it stops at the first entry that is not."""
         true, indices = self.truth(line)
-        free = free_names(indices)
+        free = free_names(indices, self.world.spec)
         if line.indices is None or [label(i) for i in indices] != list(free):
             sides = self.sides(line, node)
             return close_where_finite(sides.claimed, sides.true, tolerance)
@@ -155,7 +159,7 @@ class Bench:
         node = line.statement.sides[0]
         if line.indices is None:
             return objects(self.array(node))
-        free = free_names(line.indices)
+        free = free_names(line.indices, self.world.spec)
         if len(free) != len(line.indices):
             raise ClaimError("form", f"the left side of {line.name} holds each index once", line.statement.span)
         return self.spelled(self.table(node, free, self.ranges(free, node, [])), line.indices)
@@ -371,10 +375,10 @@ def label(node: syntax.Node) -> str | None:
     return node.id if isinstance(node, syntax.Name) else None
 
 
-def free_names(indices: Sequence[syntax.Node]) -> tuple[str, ...]:
-    """The indices on a left side, each once."""
-    names = [i for node in indices for i in _labels(node)]
-    return tuple(dict.fromkeys(names))
+def free_names(indices: Sequence[syntax.Node], spec: model.Spec) -> tuple[str, ...]:
+    """The indices on a left side, each once: ``dx[N - 1]`` has none."""
+    numbers = {*spec.sizes, *spec.constants} - {syntax.BATCH}
+    return tuple(dict.fromkeys(i for node in indices for i in _labels(node) if i not in numbers))
 
 
 def _labels(node: syntax.Node) -> Iterator[str]:

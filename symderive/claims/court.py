@@ -15,6 +15,7 @@ from symderive.check.floats import FLOAT
 from symderive.check.numbers import Domain
 from symderive.claims.bench import Bench
 from symderive.claims.derived import Derived
+from symderive.claims.entries import named_entries
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in, read_lines, unused_helper
 from symderive.claims.points import Point, Points
 from symderive.claims.ranges import Said
@@ -50,7 +51,7 @@ class Court:
         self.source = source
         self.seed = seed
         self.lines = read_lines(spec, statements, source)
-        self.points = Points(spec, seed)
+        self.points = Points(spec, seed, entries=named_entries(spec, statements))
         helpers = {x.name for x in self.lines if isinstance(x, Line) and x.role == "helper"}
         self.derived = self.derived_elsewhere = Derived(spec, derivation, helpers)
         self.helpers: list[Line] = []
@@ -82,7 +83,7 @@ class Court:
                 court = Court(spec, self.statements, self.source, None, self.seed)
                 court.derived_elsewhere = self.derived
                 if isinstance(self.points.chooser, SmallSizes):
-                    court.points.chooser = SmallSizes(spec)
+                    court.points.chooser = SmallSizes(spec, court.points.entries)
                 self._varied[key] = court if court.few else None
             except (SymderiveError, NotJudged, ValueError):
                 self._varied[key] = None
@@ -99,7 +100,7 @@ class Court:
         """The same court, at small sizes, for claims that go through very many entries."""
         court = Court(self.spec, self.statements, self.source, None, self.seed)
         court.derived, court.derived_elsewhere = self.derived, self.derived_elsewhere
-        court.points.chooser = SmallSizes(self.spec)
+        court.points.chooser = SmallSizes(self.spec, court.points.entries)
         return court
 
     def trial(self, line: Line, node: syntax.Node) -> Trial:
@@ -228,7 +229,7 @@ class Court:
 
     def side(self, line: Line, node: syntax.Node, count: int | None) -> ClaimResult:
         """Judge one side."""
-        result = ClaimResult(line.number, line.text, line.name, None, side=count)
+        result = ClaimResult(line.number, line.text, line.target, None, side=count)
         try:
             self.needs(node)
             if fault := _numberless(node):
@@ -255,7 +256,7 @@ class Court:
 
     def circular(self, line: Line, node: syntax.Node) -> str | None:
         """Why a claim says nothing: its right side contains its left, by way of helpers, too."""
-        if line.role in ("jacobian", "helper") or line.name not in Trial(self, line, node).mentions():
+        if line.role in ("jacobian", "helper") or line.target not in Trial(self, line, node).mentions():
             return None
         return f"the right side contains {line.name} itself, so the claim says nothing"
 

@@ -133,7 +133,7 @@ class Desk:
     @cached_property
     def free(self) -> tuple[str, ...]:
         """The indices on the left side of the claim."""
-        return free_names(self.line.indices or ())
+        return free_names(self.line.indices or (), self.spec)
 
     @cached_property
     def by_index(self) -> bool:
@@ -241,7 +241,7 @@ class Desk:
     def truth(self, bench: Bench) -> np.ndarray:
         """The truth on a bench, as floats, over the indices of the left side, each once."""
         true, indices = bench.truth(self.line)
-        if self.line.indices is not None and [label(i) for i in indices] != list(free_names(indices)):
+        if self.line.indices is not None and [label(i) for i in indices] != list(free_names(indices, self.spec)):
             true = bench.sides(self.line, number(0)).true
         return bench.world.floats(true)
 
@@ -279,7 +279,7 @@ class Desk:
     def _computed(self, bench: Bench, node: syntax.Node, line: Line) -> np.ndarray:
         if line.indices is None:
             return floats(bench.plain_array(node))
-        free = free_names(line.indices)
+        free = free_names(line.indices, self.spec)
         true, indices = bench.truth(line)
         ranges = bench.ranges(free, node, [(indices, true.shape, line.name)])
         return bench.world.floats(bench.table(node, free, ranges))

@@ -177,9 +177,9 @@ def _sentences(desk: Desk, finding: Finding) -> Iterator[str]:
     elif (
         desk.outcome.error is None
         and finding.kind != "missing_cross_terms"
-        and (sizes := where_only(desk.trial, desk.outcome.point))
+        and (remark := where_only(desk.trial, desk.outcome.point))
     ):
-        yield f"It holds only where {sizes}."
+        yield remark
 
 
 def _correction(desk: Desk, finding: Finding) -> str | None:

@@ -138,7 +138,10 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         return
     free = list(desk.free)
     for place, inner in places(node):
-        if not place or not isinstance(inner, syntax.Name) or not takes_index(node, place):
+        if not place or not isinstance(inner, syntax.Name | syntax.Number) or not takes_index(node, place):
+            continue
+        if isinstance(inner, syntax.Number):
+            yield from _other_entry(desk, node, place, inner)
             continue
         scope = [i for i in (*free, *binders_above(node, place)) if i != syntax.BATCH]
         for other in [*map(syntax.Name, scope), *class_ids(desk, scope)]:
@@ -151,6 +154,13 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             words = f"{desk.text(above)} has one entry along that axis: its index is 0."
             yield Edit("shape", put(node, place, number(0)), words)
     yield from _exchanged_inside(desk, node)
+
+
+def _other_entry(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Number) -> Iterator[Edit]:
+    """The number of an entry that the left side names in place of another."""
+    for other in dict.fromkeys(i for i in desk.line.indices or () if isinstance(i, syntax.Number) and i != inner):
+        words = f"The index {desk.text(inner)} in {desk.text(get(node, place[:-1]))} should be {desk.text(other)}."
+        yield Edit("wrong_index", put(node, place, other), words)
 
 
 def _exchanged_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -230,7 +230,7 @@ def _claims_part(desk: Desk, tensor: model.Equation, gradients: list[np.ndarray]
 
                 if len(line.indices) != gradient.ndim:
                     return False
-                free = free_names(line.indices)
+                free = free_names(line.indices, desk.spec)
                 ranges = bench.ranges(free, desk.node, [(line.indices, gradient.shape, line.name)])
                 claimed = floats(bench.world.plain(bench.table(desk.node, free, ranges)))
         except (ClaimError, SymderiveError):

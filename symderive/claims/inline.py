@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from symderive.claims import edits, fit
-from symderive.claims.bench import free_names
+from symderive.claims.bench import label
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import Line, names_in
 from symderive.claims.trees import bound_in, map_nodes, rename, substitute, tensor_of
@@ -53,7 +53,7 @@ def written_out(node: syntax.Node, helpers: Mapping[str, Line], taken: Collectio
         if helper.indices is None and isinstance(inner, syntax.Name):
             return body
         if helper.indices is not None and isinstance(inner, syntax.Access):
-            free = free_names(helper.indices)
+            free = [name for i in helper.indices if (name := label(i)) is not None]
             names = {i: _letter(i, used) for i in sorted(bound_in(body)) if i not in free and i != syntax.BATCH}
             used.update(names.values())
             values = dict(zip(free, inner.indices, strict=False))

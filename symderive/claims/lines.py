@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from symderive.claims.names import gradient_meant, left_side_meant
-from symderive.claims.world import gradient_names, is_jacobian
+from symderive.claims.world import gradient_names, is_jacobian, sole_scalar
 from symderive.errors import Span, SymderiveError
 from symderive.record import record
 from symderive.spec import model, syntax
@@ -54,6 +54,12 @@ class Line:
         """Its line in the file."""
         return self.statement.span.line
 
+    @property
+    def target(self) -> str:
+        """What it is about, as it is written: ``dx``, ``D(L, x[0])``."""
+        left = self.statement.left
+        return to_text(left) if isinstance(left, syntax.Call) else self.name
+
     def mentions(self) -> set[str]:
         """The names on its right sides."""
         return set().union(*(names_in(side) for side in self.statement.sides))
@@ -91,7 +97,7 @@ def _text(statement: syntax.Statement, source: str) -> str:
 def _read(spec: model.Spec, statement: syntax.Statement, text: str) -> Line | ClaimError:
     left = statement.left
     if is_jacobian(left):
-        return _jacobian(statement, text)
+        return _jacobian(spec, statement, text)
     if meant := left_side_meant(spec, left, statement.sides):
         return ClaimError("form", meant, left.span)
     if isinstance(left, syntax.Access):
@@ -110,13 +116,17 @@ def _read(spec: model.Spec, statement: syntax.Statement, text: str) -> Line | Cl
     return Line(statement, text, "helper", name, indices)
 
 
-def _jacobian(statement: syntax.Statement, text: str) -> Line | ClaimError:
+def _jacobian(spec: model.Spec, statement: syntax.Statement, text: str) -> Line | ClaimError:
     left = statement.left
     assert isinstance(left, syntax.Call)
     if len(left.arguments) != 2 or not all(isinstance(a, syntax.Access | syntax.Name) for a in left.arguments):
         return ClaimError("form", "D takes two entries, as in D(y[i], x[k])", left.span)
     indices = tuple(i for a in left.arguments if isinstance(a, syntax.Access) for i in a.indices)
     bare = not any(isinstance(a, syntax.Access) for a in left.arguments)
+    upper, lower = (a.tensor if isinstance(a, syntax.Access) else a.id for a in left.arguments)  # type: ignore[attr-defined]
+    gradients = gradient_names(spec)
+    if sole_scalar(spec) and upper == spec.outputs[0] != lower and gradients.get(f"d{lower}") == lower:
+        return Line(statement, text, "gradient", f"d{lower}", None if bare else indices, lower)  # which it is
     return Line(statement, text, "jacobian", to_text(left), None if bare else indices)
 
 

@@ -1,9 +1,9 @@
-"""The sizes at which alone a wrong claim would be right: a remark about it."""
+"""The sizes at which a wrong claim would be right: a remark about it."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,19 +18,26 @@ from symderive.claims.conditions import (
     alike,
     all_stretched,
     at_value,
-    is_multiple,
     rarely_wrong,
-    refuted,
+    stretched,
 )  # fmt: skip
 from symderive.claims.needed import promising
 from symderive.claims.points import Point
+from symderive.claims.refuting import is_multiple, refuted
 
 if TYPE_CHECKING:
     from symderive.claims.trial import Trial
 
+OTHER_VALUES = (2, 3, 4, 5)
+"""Of a size at one value of which a wrong claim is right: at which it may be right, too."""
+
+
+MOST_SAID = 3
+"""Alternatives in a remark: more of them tell nobody what the claim has in common with the truth."""
+
 
 def where_only(trial: Trial, failed: Point) -> str:
-    """The sizes at which alone a claim is right that is wrong at a point: at 1, at 2, or where two are equal."""
+    """A sentence on the sizes at which a claim is right that is wrong at a point: 1, 2, or two that are equal."""
     names = () if is_multiple(trial) or rarely_wrong(trial) else trial.court.points.chooser.names
     pairs = list(itertools.combinations(names, 2))
     families = (
@@ -40,10 +47,43 @@ def where_only(trial: Trial, failed: Point) -> str:
         [at_value(n, 2) for n in names],
     )
     for family in families:
-        held = [] if refuted(trial, family) else [c.text for c in family if _seems_right(trial, c, failed)]
-        if held:
-            return " or ".join(held)
+        if held := [] if refuted(trial, family) else [c for c in family if _seems_right(trial, c, failed)]:
+            return _sentence(trial, held, failed) if len(held) <= MOST_SAID else ""
     return ""
+
+
+def _sentence(trial: Trial, held: Sequence[Condition], failed: Point) -> str:
+    """What is said of conditions on sizes under which a claim seems to be right, and of other values of one of them."""
+    texts, only = [], True
+    for condition in held:
+        values = []
+        if len(condition.assumed.sizes) == 1:
+            ((name, value),) = condition.assumed.sizes
+            more = (v for v in OTHER_VALUES if v != value)
+            values = [str(v) for v in more if _seems_right(trial, at_value(name, v), failed)]
+        texts.append(" or ".join(", ".join((condition.text, *values)).rsplit(", ", 1)))
+        only &= not values
+    where = " or ".join(texts)
+    return f"It holds only where {where}." if only else f"It holds where {where}, but not in general."
+
+
+def widened(trial: Trial, condition: Condition, failed: Point) -> Condition | None:
+    """A condition on one size that holds, for what the claim seems to be right at: from a size on, or at that value.
+
+    None where it is right at other values that are not all from one on.
+    """
+    if len(condition.assumed.sizes) != 1:
+        return condition
+    ((name, value),) = condition.assumed.sizes
+
+    def seems(number: int) -> bool:
+        return _seems_right(trial, at_value(name, number), failed)
+
+    larger = [seems(value + n) for n in (1, 2)]
+    if not any(larger):
+        return condition
+    least = next(n for n in range(value - 1, -1, -1) if n == 0 or not seems(n)) + 1
+    return replace(condition, text=f"{name} >= {least}") if all(larger) else None
 
 
 def _seems_right(trial: Trial, condition: Condition, failed: Point) -> bool:
@@ -68,7 +108,7 @@ def _seems_right(trial: Trial, condition: Condition, failed: Point) -> bool:
 
 
 def _of_sizes(trial: Trial, condition: Condition, failed: Point) -> Iterator[Point]:
-    """Points of certain sizes, the last of them made of the point at which the claim failed."""
+    """Points of certain sizes, the last of them made of those at which claims fail: this one did, or others may."""
     court, points = trial.court, trial.court.points
     drawn = court.remembered.setdefault(("of sizes", condition.text), [])
     sized = [condition.sized(sizes, n) for n, sizes in enumerate(points.plan[:2])]
@@ -78,7 +118,10 @@ def _of_sizes(trial: Trial, condition: Condition, failed: Point) -> Iterator[Poi
             drawn.append(points.point(sizes))
         yield drawn[n]
     sizes = condition.sized(failed.sizes)
-    for inputs in all_stretched(trial.spec, failed.inputs, sizes) if points.chooser.does(sizes) else ():
+    if not points.chooser.does(sizes):
+        return
+    sides = (stretched(trial.spec, p.inputs, sizes) for p in points.main if p.note)
+    for inputs in itertools.chain(all_stretched(trial.spec, failed.inputs, sizes), sides):
         point = points.complete(sizes, inputs, failed.note)
         if points.smooth(point):
             yield point

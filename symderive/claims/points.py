@@ -18,6 +18,7 @@ from symderive.check.floats import FLOAT
 from symderive.check.kinks import Kink, nearest
 from symderive.check.numbers import Domain
 from symderive.check.objects import objects
+from symderive.claims.entries import Entry
 from symderive.claims.lines import NotJudged
 from symderive.claims.sizing import SizeChooser
 from symderive.claims.world import Sizes, World, random_upstreams
@@ -79,13 +80,15 @@ class Points:
     seed: int = 0
     steps: int = 40
     """How often the other side of a kink is looked for."""
+    entries: tuple[Entry, ...] = ()
+    """What the claims name by number, which is there at all sizes that are chosen."""
     rng: np.random.Generator = field(init=False)
     unavoided: sample.Unavoided = field(init=False, default_factory=sample.Unavoided)
     _usual: dict[tuple[tuple[str, Any], ...], Point] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        self.chooser = SizeChooser(self.spec)
+        self.chooser = SizeChooser(self.spec, self.entries)
 
     @cached_property
     def plan(self) -> list[Sizes]:

@@ -153,8 +153,8 @@ class Probe:
             if self.trial.court.points.chooser.work(bench.world.sizes) > MOST_HELPED:
                 raise ValueError
             return objects(bench.array(line.statement.sides[0]))
-        ranges = bench.ranges(free_names(line.indices), line.statement.sides[0], [])
-        shape = [ranges[i] for i in free_names(line.indices)]
+        ranges = bench.ranges(free_names(line.indices, self.spec), line.statement.sides[0], [])
+        shape = [ranges[i] for i in free_names(line.indices, self.spec)]
         return bench.spelled(np.broadcast_to(np.zeros((), dtype=object), shape), line.indices)
 
     def _values(self, border: Border, bench: Bench) -> np.ndarray:
@@ -207,8 +207,8 @@ class Probe:
         """What the indices of the expression are found from."""
         line = border.line
         if line.indices is None or line.role == "helper":
-            return free_names(line.indices or ()), border.root, []
-        return free_names(line.indices), border.root, [(line.indices, self._left(border, bench), line.name)]
+            return free_names(line.indices or (), self.spec), border.root, []
+        return free_names(line.indices, self.spec), border.root, [(line.indices, self._left(border, bench), line.name)]
 
     def _left(self, border: Border, bench: Bench) -> tuple[int, ...]:
         """The extents of the left side of a line."""

@@ -15,7 +15,7 @@ from symderive.claims.lines import ClaimError
 from symderive.errors import Span
 from symderive.spec import model, syntax
 from symderive.spec.format import to_text
-from symderive.spec.functions import FUNCTIONS, STRUCTURAL, kept
+from symderive.spec.functions import FUNCTIONS, STRUCTURAL, counted, kept
 from symderive.spec.intervals import Point, interval
 from symderive.spec.sizes import same_size
 
@@ -321,7 +321,7 @@ class Ranges:
         wanted = STRUCTURAL.get(node.function)
         arity = range(wanted, wanted + 1) if wanted is not None else FUNCTIONS[node.function].arity
         if given not in arity:
-            raise ClaimError("form", f"{node.function} takes {arity.start} arguments, not {given}", node.span)
+            raise ClaimError("form", f"{node.function} takes {counted(arity)}, not {given}", node.span)
         for argument in node.arguments:
             if node.function == "delta":
                 self.position(argument)

@@ -72,11 +72,14 @@ class ClaimResult:
 
 
 _WORDS = ("a", "an", "it", "its", "the", "there", "this", "what")
+_VERBS = ("is", "has", "stands", "needs", "should", "runs", "holds", "and")
+"""After a tensor that is called ``a``."""
 
 
 def sentence(text: str) -> str:
     """The text as a sentence; a name that it begins with keeps its letters."""
     text = text.strip()
-    if text.partition(" ")[0] in _WORDS:
+    first, second, *_ = (*text.split(" ", 2), "", "")
+    if first in _WORDS and (first != "a" or second not in _VERBS):
         text = text[0].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else f"{text}."

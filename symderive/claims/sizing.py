@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sympy import Expr, Integer, Mod, Symbol, floor
 
+from symderive.claims.entries import Entry
 from symderive.claims.regular import has_values
 from symderive.claims.world import Sizes
 from symderive.spec import model, syntax
@@ -83,10 +84,14 @@ def compiled(extent: Expr, by: Arithmetic = EXACTLY) -> Callable[[Mapping[str, A
 
 
 class SizeChooser:
-    """Finds sizes at which every range has an entry, and the forward is cheap."""
+    """Finds sizes at which every range has an entry, as have axes of which ``entries`` are named by number.
 
-    def __init__(self, spec: model.Spec) -> None:
+    And at which the forward is cheap.
+    """
+
+    def __init__(self, spec: model.Spec, entries: Sequence[Entry] = ()) -> None:
         self.spec = spec
+        self.entries = entries
         extents: dict[Expr, None] = {}
         for shape in spec.shapes.values():
             extents.update(dict.fromkeys(shape))
@@ -109,7 +114,8 @@ class SizeChooser:
     def valid(self, sizes: Mapping[str, Any], least: int = 1) -> bool:
         """Whether every axis and range that depends on sizes has at least so many entries; fixed ones have one."""
         try:
-            return all(f(sizes) >= (least if e in self.varying else 1) for e, f in self.extents.items())
+            enough = all(f(sizes) >= (least if e in self.varying else 1) for e, f in self.extents.items())
+            return enough and all(e.exists(sizes) for e in self.entries)
         except (KeyError, ZeroDivisionError, TypeError):
             return False
 
@@ -171,14 +177,18 @@ class SizeChooser:
     @cached_property
     def _choices(self) -> tuple[int, list[dict[str, int]]]:
         """Sizes that may do, and the least extent with which some of them do."""
+        some: tuple[int, list[dict[str, int]]] = 1, []
+        enough = 2 if self.entries else 1  # those with the entries may be few
         for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
             pool = POOL[: len(self.names) + extra]
             if len(self.names) > len(pool):
                 pool = tuple(range(2, len(self.names) + 2 + extra))
             found = self._promising(list(itertools.islice(itertools.permutations(pool, len(self.names)), 6000)), least)
-            if any(self.valid(sizes, least) for sizes in found):
+            good = sum(1 for _ in itertools.islice((s for s in found if self.valid(s, least)), enough))
+            if good == enough:
                 return least, found
-        return 1, []
+            some = (least, found) if good else some
+        return some
 
     def _promising(self, choices: list[tuple[int, ...]], least: int) -> list[dict[str, int]]:
         """Of many choices of sizes the cheapest that seem to be valid."""

@@ -188,7 +188,7 @@ class Trial:
 
     def wrong(self, outcome: Outcome) -> Ruling:
         """A claim that differs: the condition under which it would hold, or what is wrong with it."""
-        from symderive.claims.conditions import find_condition
+        from symderive.claims.candidates import find_condition
         from symderive.claims.diagnose import explain
 
         diagnosis = explain(self, outcome, find_condition(self, outcome.point))
@@ -196,7 +196,7 @@ class Trial:
 
     def invalid(self, outcome: Outcome) -> Ruling:
         """A claim that has no value of the right shape."""
-        from symderive.claims.conditions import find_size
+        from symderive.claims.candidates import find_size
         from symderive.claims.diagnose import explain
 
         diagnosis = explain(self, outcome, find_size(self))

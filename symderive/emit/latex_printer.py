@@ -17,7 +17,7 @@ from symderive.emit.latex_signs import is_number, masked, without_minus
 from symderive.emit.latex_tail import HOLE, Hole, fill, tail
 from symderive.emit.latex_tex import Level, Tex, brackets, is_tall, negative, parentheses, product, subscript
 from symderive.errors import UnsupportedError
-from symderive.spec.functions import FUNCTIONS
+from symderive.spec.functions import FUNCTIONS, counted
 from symderive.spec.syntax import Binary, Binder, Compare, Logical, Node, Not, Number, Unary
 
 TRUTHS = ("any", "all")
@@ -129,7 +129,7 @@ class Printer:
         level, least = _ROW_LEVELS.get(name, _APPLIED)
         missing = row.defaults[len(row.defaults) - (len(row.parameters) - len(arguments)) :] if row.defaults else ()
         if len(arguments) + len(missing) != len(row.parameters):
-            raise UnsupportedError(f"{name} takes {row.arity.start} to {row.arity.stop - 1} arguments")
+            raise UnsupportedError(f"{name} takes {counted(row.arity)}")
         given = [*arguments, *(Number(Fraction(text)) for text in missing)]
         printers = [self, *(self.script for _ in given[1:])]
         texts = [printer.text(node, least) for printer, node in zip(printers, given, strict=True)]

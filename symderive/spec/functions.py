@@ -225,5 +225,10 @@ def kept(op: str, indices: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(indices[n] for n in MATRIX[op].kept) if op in MATRIX and len(indices) == 2 else ()
 
 
+def counted(arity: range) -> str:
+    """``1 argument``, ``1 or 2 arguments``."""
+    return f"{' or '.join(map(str, arity))} argument{'' if arity == range(1, 2) else 's'}"
+
+
 STRUCTURAL = {"where": 3, "max": 2, "min": 2, "clamp": 3, "delta": 2, "stop": 1}
 """Calls that are not element-wise functions of one number, with their number of arguments; ``pad`` takes 1 or 2."""

@@ -24,6 +24,17 @@ _FORMS = {
     "abs(a)": "absolute fabs",
     "max(a, b)": "maximum fmax",
     "min(a, b)": "minimum fmin",
+    "clamp(a, b, c)": "clip hardtanh",
+    "a[b]": "index_select take",
+    "log(a) / log(2)": "log2",
+    "log(a) / log(10)": "log10",
+    "2**a": "exp2",
+    "sqrt(a**2 + b**2)": "hypot",
+    "log(a + sqrt(a**2 + 1))": "asinh arcsinh",
+    "log(a + sqrt(a**2 - 1))": "acosh arccosh",
+    "log((1 + a) / (1 - a)) / 2": "atanh arctanh",
+    "log(a / (1 - a))": "logit",
+    "a / (1 + abs(a))": "softsign",
     "asin(a)": "arcsin",
     "acos(a)": "arccos",
     "atan(a)": "arctan",
@@ -50,7 +61,10 @@ _PHRASES = {
     'write einsum("ik,kj->ij", a, b)': "tensordot",
     "write None": "newaxis",
     "write the name of the size": "len size",
+    "write the product of the sizes, N * C say": "numel nelement",
+    "write x[arange(N), t] for the entry of each row at its class id": "gather take_along_dim take_along_axis",
 }
+_MORE = {"norm": ", with the dims in sum(...) where it is not of all entries"}
 _WRITTEN = {name: form for form, names in _FORMS.items() for name in names.split()}
 _SAID = {name: phrase for phrase, names in _PHRASES.items() for name in names.split()}
 
@@ -75,4 +89,4 @@ def instead(name: str, operands: Sequence[syntax.Node] = ()) -> str | None:
     given = dict(zip(_LETTERS, operands, strict=False))
     text = to_text(substitute(tree, given))
     fits = {*syntax.names(tree)} <= given.keys() and len(text) <= _LONGEST
-    return f"write {text if fits else form}"
+    return f"write {text if fits else form}{_MORE.get(name, '')}"

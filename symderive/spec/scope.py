@@ -14,7 +14,7 @@ from symderive.record import record
 from symderive.spec import syntax as s
 from symderive.spec.folding import fold
 from symderive.spec.format import to_text
-from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, REDUCTIONS, STRUCTURAL, kept
+from symderive.spec.functions import BINDERS, FUNCTIONS, MATRIX, REDUCTIONS, STRUCTURAL, counted, kept
 from symderive.spec.model import Shape
 from symderive.spec.names import FUNCTION_NAMES, NUMBER_NAMES, Namespace, a
 from symderive.spec.order import too_early
@@ -283,14 +283,12 @@ class Scope:
         return INTEGER if kind == INTEGER else kind
 
     def _arity(self, node: s.Call, arity: range) -> SpecError:
-        wanted = " or ".join(str(n) for n in arity)
-        plural = "" if wanted == "1" else "s"
         hint = None
         if node.function in BINDERS and len(node.arguments) == 1:
             hint = f"over an index: {node.function}[k](...)"
         elif node.function in ("max", "min"):
             hint = f"nest them: {node.function}(a, {node.function}(b, c))"
-        message = f"'{node.function}' takes {wanted} argument{plural}, not {len(node.arguments)}"
+        message = f"'{node.function}' takes {counted(arity)}, not {len(node.arguments)}"
         return self.error(message, node.span, hint)
 
     def _not_a_function(self, node: s.Call) -> SpecError:

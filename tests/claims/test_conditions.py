@@ -11,6 +11,7 @@ import pytest
 
 from symderive import spec as specs
 from symderive.claims import (
+    candidates,
     conditions,
     constants,
     crossing,
@@ -100,7 +101,7 @@ def found(name, claim, seed=0):
         return "right"
     if not failed.failed:
         return trial.undefined(failed)[1].condition
-    condition = conditions.find_condition(trial, failed.point)
+    condition = candidates.find_condition(trial, failed.point)
     return condition.text if condition else "wrong"
 
 
@@ -182,8 +183,8 @@ def nothing_beside(patch):
 
 
 def multiples_by_one(patch):
-    real = conditions.is_multiple
-    patch.setattr(conditions, "is_multiple", lambda trial: conditions.rarely_wrong(trial) or real(trial))
+    real = candidates.is_multiple
+    patch.setattr(candidates, "is_multiple", lambda trial: conditions.rarely_wrong(trial) or real(trial))
 
 
 def more_ones_are_not_tried(patch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symderive import spec as specs
-from symderive.claims import conditions, desk, jacobians, judge_text, reach, term_factors
+from symderive.claims import candidates, desk, jacobians, judge_text, reach, term_factors
 from symderive.claims.borders import borders
 from symderive.claims.court import Court
 from symderive.claims.lines import ClaimError
@@ -63,9 +63,9 @@ def test_a_change_that_says_the_same_is_not_judged(monkeypatch):
 
 def test_no_condition_is_looked_for_under_which_three_times_the_truth_is_right(monkeypatch):
     tried = []
-    alone, together = conditions.holds, conditions.refuted
-    monkeypatch.setattr(conditions, "holds", lambda *a: tried.append(a[1].text) or alone(*a))
-    monkeypatch.setattr(conditions, "refuted", lambda *a: tried.extend(c.text for c in a[1]) or together(*a))
+    alone, together = candidates.holds, candidates.refuted
+    monkeypatch.setattr(candidates, "holds", lambda *a: tried.append(a[1].text) or alone(*a))
+    monkeypatch.setattr(candidates, "refuted", lambda *a: tried.extend(c.text for c in a[1]) or together(*a))
     assert diagnosis("dx = 3 * ds @ W")[:2] == ("wrong", "factor")
     assert not tried
     assert diagnosis("dx = 3 * x + ds @ W")[0] == "wrong"

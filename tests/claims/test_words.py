@@ -163,6 +163,21 @@ SPLIT = spec(inputs={"x": ["N"]}, forward="a[n] = 2 * x[n]\nb[n] = x[n]**2", out
         (LINEAR, "dx = (y > 0).astype(float) * dy", ".astype() is not allowed here; leave it out"),
         (LINEAR, "dx = dy.masked_fill(y <= 0, 0)", "write where(y <= 0, 0, dy)."),
         (LINEAR, "dx = torch.addmm(x, dy)", "write a + b @ c."),
+        (LINEAR, "dx = clip(dy, 0, 1) @ W.T", "There is no function clip: write clamp(dy, 0, 1)."),
+        (LINEAR, "dx = atanh(dy)", "write log((1 + dy) / (1 - dy)) / 2."),
+        (LINEAR, "dx = gather(dy, x)", "write x[arange(N), t] for the entry of each row"),
+        (LINEAR, "dx = dy / dy.numel()", "write the product of the sizes"),
+        (LINEAR, "dx = dy / dy.norm(dim=0)", "write sqrt((dy**2).sum()), with the dims in sum(...)"),
+        (
+            LINEAR,
+            "dx = one_hot(dy)",
+            "one_hot is called with other arguments than it takes; write one_hot(t, num_classes).",
+        ),
+        (LINEAR, "dx = where(dy)", "write where(condition, a, b)."),
+        (LINEAR, "dx = dy.roll(1)", "write x.roll(shift, dim)."),
+        (LINEAR, "dx = eye(N, M, 3)", "write eye(n, m=None)."),
+        (LINEAR, "dx = exp(dy, 2)", "exp takes 1 argument, not 2."),
+        (LINEAR, "dx = einsum(dy, 'ij->ji')", "einsum begins with its subscripts"),
     ],
 )
 def test_what_people_paste_is_told_how_to_write_it(op, claim, words):
