@@ -195,7 +195,7 @@ class Derived:
         shape = self.spec.shapes[line.tensor]
         if len(new) != len(shape) or len(set(new)) != len(new):
             return statement
-        ranges = self.spec.letters
+        ranges = self.spec.indices
         if any(ranges.get(n, extent) != extent for n, extent in zip(new, shape, strict=True)):
             return statement
         return relabelled(statement, new, self.known)

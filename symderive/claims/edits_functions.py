@@ -271,10 +271,12 @@ def slopes(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             if _applied(desk, value) == meant:
                 new = product_of([*rest, *(("*", f) for f in _SLOPES[meant](value))])
                 yield Edit("factor", put(node, place, new), _of_slopes(desk, value, meant, taken))
-            if not place and (slope := _derived_slope(desk)) is not None:
+            if not place and (slope := _derived_slope(desk, rest)) is not None:
                 text = desk.text(product_of([("*", f) for f in _SLOPES[taken](value)]))
-                words = f"{text} is the derivative of a {taken}: here it is {desk.text(slope)}."
-                yield Edit("factor", product_of([*rest, ("*", slope)]), words)
+                kind, words = "wrong_operand", f"{text} should be {desk.text(slope)}."
+                if _applied(desk, value) == taken:
+                    kind, words = "factor", f"{text} is the derivative of a {taken}: here it is {desk.text(slope)}."
+                yield Edit(kind, product_of([*rest, ("*", slope)]), words)
 
 
 Factors = list[tuple[str, syntax.Node]]
@@ -292,17 +294,22 @@ def _by_value(factors: Factors) -> Iterator[tuple[syntax.Node, str, Factors]]:
             yield factor, "sigmoid", rest
 
 
-def _derived_slope(desk: Desk) -> syntax.Node | None:
-    """What the derived formula has beside gradients, where all of it is one product."""
+def _derived_slope(desk: Desk, beside: Factors) -> syntax.Node | None:
+    """What the derived formula has beside gradients and some factors of a claim, where all of it is one product."""
     if desk.stated is None or len(terms_of(desk.stated.right)) > 1:
         return None
     gradients = gradient_names(desk.spec)
     factors = factors_of(desk.stated.right)
-    slope = product_of([f for f in factors if f[0] == "/" or tensor_of(f[1]) not in gradients])
+    own = [f for f in factors if f[0] == "/" or tensor_of(f[1]) not in gradients]
     if desk.line.indices is None:
-        return as_array(slope)
-    left = desk.stated.left
-    return slope if isinstance(left, syntax.Access) and left.indices == desk.line.indices else None
+        arrays = [(op, as_array(f)) for op, f in own]
+        if any(f is None for _, f in arrays):
+            return None
+        own = [(op, f) for op, f in arrays if f is not None]
+    elif not (isinstance(desk.stated.left, syntax.Access) and desk.stated.left.indices == desk.line.indices):
+        return None
+    rest = [f for f in own if f not in beside]
+    return product_of(rest) if rest else None
 
 
 _SLOPES: dict[str, Callable[[syntax.Node], tuple[syntax.Node, ...]]] = {

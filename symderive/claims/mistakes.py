@@ -66,12 +66,12 @@ def _first_mistake(desk: Desk, mistakes: Mistakes) -> Finding | None:
     if desk.claimed is None or (statement := desk.stated) is None or desk.vanishes:
         return None
     line = line_of(desk, statement)
-    if tensor_of(statement.right) or not _gives(desk, statement.right, line, desk.truths):
+    if tensor_of(statement.right) or not gives(desk, statement.right, line, desk.truths):
         return None
     for mistake in mistakes(desk, statement.right):
         if desk.late:
             return None
-        if _gives(desk, mistake.node, line, desk.claimed) and gives_everywhere(desk, mistake.node, line):
+        if gives(desk, mistake.node, line, desk.claimed) and gives_everywhere(desk, mistake.node, line):
             return Finding(mistake.kind, mistake.words, lacked=mistake.lacked)
     return None
 
@@ -88,9 +88,10 @@ def line_of(desk: Desk, statement: syntax.Statement) -> Line:
 def gives_everywhere(desk: Desk, node: syntax.Node, line: Line) -> bool:
     """Whether an expression is the claim at all points, on every side of every kink."""
     try:
+        varied = desk.ratio_benches[len(desk.benches) :] if desk.trial.mentions() & set(desk.spec.constants) else []
         if not all(
             close_floats(np.reshape(desk.value(b, node, line), claimed.shape), claimed, 1e-9)
-            for b in desk.elsewhere
+            for b in (*desk.elsewhere, *varied)  # 2 * c is not missing just because it is 1
             for claimed in [desk.value(b, desk.node)]
         ):
             return False
@@ -101,7 +102,8 @@ def gives_everywhere(desk: Desk, node: syntax.Node, line: Line) -> bool:
         return False
 
 
-def _gives(desk: Desk, node: syntax.Node, line: Line, wanted: list[Any]) -> bool:
+def gives(desk: Desk, node: syntax.Node, line: Line, wanted: list[Any]) -> bool:
+    """Whether an expression has some values at the points, whatever their shape."""
     for bench, array in zip(desk.benches, wanted, strict=True):
         try:
             value = desk.value(bench, node, line)
@@ -137,17 +139,17 @@ def _dropped_terms(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
                 rest = [t for n, t in enumerate(terms) if n not in gone]
                 if _is_one(rest):
                     continue  # 1 - p is missing as a factor
-                words = ", ".join(_signed(_alone(right, place, sum_of([terms[n]]))) for n in gone)
+                words = ", ".join(_signed(alone(right, place, sum_of([terms[n]]))) for n in gone)
                 text = f"{'A term is' if count == 1 else 'Terms are'} missing: {words}{_within(desk, right)}."
                 lacked = sum_of([terms[n] for n in gone])
                 yield Mistake("missing_term", put(right, place, sum_of(rest)), text, put(right, place, lacked))
 
 
-def _alone(root: syntax.Node, place: Place, term: syntax.Node) -> syntax.Node:
+def alone(root: syntax.Node, place: Place, term: syntax.Node) -> syntax.Node:
     """What a term contributes to an expression: without the terms beside it, and beside what it stands in."""
     if not place:
         return term
-    inner = _alone(get(root, place[:1]), place[1:], term)
+    inner = alone(get(root, place[:1]), place[1:], term)
     if isinstance(root, syntax.Binary) and _is_chain(root):
         return negated(inner) if root.op == "-" and place[0][0] == "right" else inner
     return put(root, place[:1], inner)
@@ -264,10 +266,11 @@ def _dropped_factors(
 def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     tensors = desk.benches[0].tensors
     helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
+    mentioned = desk.trial.mentions()
     for place, inner in places(right):
         name = tensor_of(inner)
         if name not in tensors or any(part == "indices" for part, _ in place):
             continue
-        for other in (n for n in alike(desk, name) if n not in helpers):
+        for other in (n for n in alike(desk, name) if n in mentioned and n not in helpers):
             text = f"{other} stands where {name} should be{_within(desk, right)}."
             yield Mistake("wrong_operand", put(right, place, with_tensor(inner, other)), text)

@@ -23,7 +23,7 @@ from symderive.claims.expansion import MOST_TERMS, lacking, multiplied_out
 from symderive.claims.factors import factor_words, scaled
 from symderive.claims.fit import SEVERAL, linear, term_by_term
 from symderive.claims.lines import FAULTS, ClaimError, names_in
-from symderive.claims.mistakes import line_of, truth_with_mistake
+from symderive.claims.mistakes import alone, line_of, truth_with_mistake
 from symderive.claims.ratios import Ratio, constant_ratio
 from symderive.claims.residual import lacking_factor, lacking_term
 from symderive.claims.trees import Place, factors_of, get, multiplied, negated, number, places, put, sum_of, terms_of
@@ -106,7 +106,7 @@ def _exchanged(
     if desk.fits(corrected := put(desk.node, place, new), like=found.corrected):
         return (old, lacked), corrected
     if term and linear(desk.node, place):
-        return (put(desk.node, place, old), lacked), None
+        return (alone(desk.node, place, old), lacked), None
     return None, None
 
 

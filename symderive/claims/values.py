@@ -19,8 +19,21 @@ from symderive.claims.edits_operands import comparisons
 from symderive.claims.edits_terms import complements, factors_dropped, factors_turned, signs, terms_dropped
 from symderive.claims.factors import factor_words, scaled, takes
 from symderive.claims.lines import ClaimError, names_in
+from symderive.claims.mistakes import gives, line_of
 from symderive.claims.ratios import Ratio, constant_ratio
-from symderive.claims.trees import axis, constant, factors_of, method, negated, number, product_of, rename, transpose
+from symderive.claims.trees import (
+    axis,
+    constant,
+    factors_of,
+    method,
+    negated,
+    number,
+    product_of,
+    rename,
+    sum_of,
+    terms_of,
+    transpose,
+)
 from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
@@ -242,7 +255,7 @@ def _reduces(desk: Desk) -> bool:
 
 def summed_away(desk: Desk, but: Collection[str] = ()) -> Finding | None:
     """In index form: the claim is the gradient summed over some of the indices on its left side, ``but`` for some."""
-    if desk.line.indices is None or desk.claimed is None:
+    if desk.line.indices is None or desk.claimed is None or desk.vanishes:
         return None
     names = [desk.text(i) for i in desk.line.indices]
     pairs = list(zip(desk.claimed, desk.truths, strict=True))
@@ -293,6 +306,8 @@ def _oversummed(desk: Desk) -> Finding | None:
                 if made[0].shape == desk.claimed[0].shape and all(map(close_in_scale, desk.claimed, made)):
                     which = f"axis {axes[0]}" if len(axes) == 1 else f"the axes {', '.join(map(str, axes))}"
                     if reduce is np.mean and not takes(desk.node, "mean"):
+                        if not all(np.allclose(t, np.mean(t, axes, keepdims=True)) for t in desk.truths):
+                            continue  # a mean by chance: the terms of a gradient that depend on an axis sum to 0
                         along = f"along {which}, where the gradient is the same all over"
                         return Finding("shape", f"The claim has one entry {along}; nothing is broadcast to fit.")
                     what = "sum" if reduce is np.sum and not _only_means(desk.node) else "mean"
@@ -331,6 +346,14 @@ def of_ones(desk: Desk) -> Finding | None:
     return Finding("missing_upstream", f"The upstream {desk.condition.about} is missing.")
 
 
+def _is_a_term(desk: Desk) -> bool:
+    """Whether the claim is one of several terms of the gradient that is claimed: the others are missing."""
+    terms = terms_of(desk.stated.right) if desk.stated is not None else []
+    return len(terms) > 1 and any(
+        gives(desk, sum_of([t]), line_of(desk, desk.stated), desk.claimed or []) for t in terms
+    )
+
+
 def _nearest_first(desk: Desk) -> list[str]:
     """The tensors with a gradient: first those that depend on the claim's own, in the order of the forward."""
     known = gradient_names(desk.spec)
@@ -340,7 +363,7 @@ def _nearest_first(desk: Desk) -> list[str]:
 
 def other_gradient(desk: Desk) -> Finding | None:
     """The claim is the gradient of another tensor."""
-    if desk.line.role != "gradient" or desk.vanishes:
+    if desk.line.role != "gradient" or desk.vanishes or _is_a_term(desk):
         return None
     for tensor in _nearest_first(desk):
         if tensor in desk.spec.outputs and not desk.spec.shapes[tensor]:
