@@ -29,6 +29,8 @@ from symderive.record import record
 from symderive.spec import model
 
 if TYPE_CHECKING:
+    from sympy import Expr
+
     from symderive.claims.trial import Trial
 
 
@@ -95,6 +97,10 @@ class FittingSizes(SizeChooser):
     def work(self, sizes: Mapping[str, Any]) -> int:
         """About how many multiplications one forward takes there."""
         return super().work(self.assumed.completed(sizes))
+
+    def tells(self, sizes: Mapping[str, Any], first: Mapping[str, Any]) -> set[tuple[Expr, ...]]:
+        """The lengths that are others than at a first choice of sizes, and the pairs that differ."""
+        return super().tells(self.assumed.completed(sizes), self.assumed.completed(first))
 
     def plan(self) -> list[Sizes]:
         """The sizes, the most telling first."""

@@ -21,10 +21,11 @@ from symderive.claims.points import Point, Points
 from symderive.claims.ranges import Said
 from symderive.claims.remembered import Remembered
 from symderive.claims.result import ClaimResult, Diagnosis, sentence
+from symderive.claims.sizing import SmallSizes
 from symderive.claims.stacks import Stack
 from symderive.claims.trial import Trial
 from symderive.claims.unknown import unknown_function
-from symderive.claims.weight import HEAVY, SmallSizes, weight
+from symderive.claims.weight import HEAVY, weight
 from symderive.claims.world import Sizes, World
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
@@ -84,6 +85,8 @@ class Court:
                 court.derived_elsewhere = self.derived
                 if isinstance(self.points.chooser, SmallSizes):
                     court.points.chooser = SmallSizes(spec, court.points.entries)
+                    if all(court.points.chooser.valid(s) for s in self.points.plan):
+                        court.points.plan = self.points.plan
                 self._varied[key] = court if court.few else None
             except (SymderiveError, NotJudged, ValueError):
                 self._varied[key] = None

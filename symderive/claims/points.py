@@ -20,7 +20,7 @@ from symderive.check.numbers import Domain
 from symderive.check.objects import objects
 from symderive.claims.entries import Entry
 from symderive.claims.lines import NotJudged
-from symderive.claims.sizing import SizeChooser
+from symderive.claims.sizing import SizeChooser, SmallSizes
 from symderive.claims.world import Sizes, World, random_upstreams
 from symderive.errors import SymderiveError
 from symderive.spec import model, syntax
@@ -31,6 +31,8 @@ ROUGH = 99_991
 SIDE = "a side of a kink"
 FAR = "another scale"
 TOO_MUCH_WORK = 60_000
+LARGE = 1500
+"""Multiplications of one forward beyond which smaller sizes are looked for, which are not pairwise different."""
 
 MOST_DRAWN = 48
 """Points that are drawn for one on each kink of the forward."""
@@ -92,8 +94,16 @@ class Points:
 
     @cached_property
     def plan(self) -> list[Sizes]:
-        """The sizes, the most telling first."""
-        return self.chooser.plan()
+        """The sizes, the most telling first; small ones where those would take long."""
+        plan = self.chooser.plan()
+        if type(self.chooser) is not SizeChooser or self.chooser.work(plan[0]) <= LARGE:
+            return plan
+        small = SmallSizes(self.spec, self.entries)
+        others = small.plan()
+        if max(map(small.work, others)) > self.chooser.work(plan[0]) / 2:
+            return plan
+        self.chooser = small
+        return others
 
     @cached_property
     def main(self) -> list[Point]:

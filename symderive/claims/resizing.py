@@ -117,8 +117,9 @@ def _where(probe: Probe, border: Border, step: Fraction, sign: int) -> tuple[Siz
             continue
         signs = np.sign(values - float(step))
         if (signs == sign).any() or (border.step is not None and sign > 0 and (signs == 0).any()):
-            reachable = True
-            if fits(points, sizes) and few_derivatives(probe.trial, sizes) and points.chooser.regular(sizes):
+            if not (fits(points, sizes) and few_derivatives(probe.trial, sizes)):
+                reachable = True
+            elif points.chooser.regular(sizes):  # else there is nothing to compare with: 1 / (N - 1) at N = 1
                 return sizes, True
     return None, reachable
 

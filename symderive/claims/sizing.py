@@ -27,6 +27,14 @@ MOST_CHOICES = 1000
 """Of sizes."""
 MOST_WORK = 800
 """Multiplications of one forward that are still cheap; larger sizes are left out."""
+FEW, MORE = (2, 3), (2, 3, 4, 5, 6, 7, 8, 9)
+"""What a small size may be, and one on which the length of an axis depends together with others."""
+
+MOST_SMALL = 100_000
+"""Choices of small sizes."""
+MOST_PLANNED = 6
+TIMES = 2
+"""How many times as much work as at the cheapest choice is done at another, where that tells all sizes apart."""
 MOST_TRIED = 40
 """Sizes at which the forward is computed, to find such at which it has a value."""
 
@@ -177,23 +185,23 @@ class SizeChooser:
     @cached_property
     def _choices(self) -> tuple[int, list[dict[str, int]]]:
         """Sizes that may do, and the least extent with which some of them do."""
-        some: tuple[int, list[dict[str, int]]] = 1, []
+        few: tuple[int, list[dict[str, int]]] = 1, []
         enough = 2 if self.entries else 1  # those with the entries may be few
         for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
             pool = POOL[: len(self.names) + extra]
             if len(self.names) > len(pool):
                 pool = tuple(range(2, len(self.names) + 2 + extra))
-            found = self._promising(list(itertools.islice(itertools.permutations(pool, len(self.names)), 6000)), least)
+            some = [*itertools.islice(itertools.permutations(pool, len(self.names)), 6000)]
+            found = self._promising(np.array(some, dtype=int).reshape(len(some), len(self.names)), least)
             good = sum(1 for _ in itertools.islice((s for s in found if self.valid(s, least)), enough))
             if good == enough:
                 return least, found
-            some = (least, found) if good else some
-        return some
+            few = (least, found) if good else few
+        return few
 
-    def _promising(self, choices: list[tuple[int, ...]], least: int) -> list[dict[str, int]]:
-        """Of many choices of sizes the cheapest that seem to be valid."""
-        columns = np.array(choices, dtype=float).reshape(len(choices), -1)
-        many = {n: columns[:, position] for position, n in enumerate(self.names)}
+    def _promising(self, choices: np.ndarray, least: int) -> list[dict[str, int]]:
+        """Of many choices of sizes, one in each row, the cheapest that seem to be valid."""
+        many = {n: choices[:, position].astype(float) for position, n in enumerate(self.names)}
         with np.errstate(all="ignore"):
             values = {e: np.broadcast_to(compiled(e, IN_FLOATS)(many), len(choices)) for e in self.extents}
             good = np.ones(len(choices), dtype=bool)
@@ -201,7 +209,7 @@ class SizeChooser:
                 good &= values[e] >= least - 0.5
             work = self._counted({**values, BATCH_SIZE: np.full(len(choices), 2.0)})
         order = np.argsort(np.where(good, work, np.inf), kind="stable")[: min(int(good.sum()), MOST_CHOICES)]
-        return [dict(zip(self.names, choices[n], strict=True)) for n in order]
+        return [dict(zip(self.names, row, strict=True)) for row in choices[order].tolist()]
 
     def plan(self) -> list[Sizes]:
         """Two choices of different sizes, a square one, and the author's where they are cheap."""
@@ -214,7 +222,26 @@ class SizeChooser:
             chosen.append(author)
         if len(self.names) > 1:
             chosen.extend(itertools.islice(self.regular_of(s for s in self.squares() if self.valid(s)), 1))
-        return self.with_batches(chosen)
+        return self.with_batches([*chosen, *self._telling(chosen)])
+
+    def _telling(self, chosen: list[Sizes]) -> list[Sizes]:
+        """A choice at which lengths that are made of sizes are others: a mean over 2 windows is no half of the sum."""
+        if not self.made:
+            return []
+        known = set().union(*(self.tells(s, chosen[0]) for s in chosen))
+        best = max(self.different, key=lambda s: len(self.tells(s, chosen[0]) - known), default=chosen[0])
+        return [best] if self.tells(best, chosen[0]) - known and self.regular(best) else []
+
+    @cached_property
+    def made(self) -> list[Expr]:
+        """The lengths that are made of sizes, and none themselves: that of an axis of windows, say."""
+        return sorted((e for e in self.varying if not isinstance(e, Symbol)), key=str)
+
+    def tells(self, sizes: Mapping[str, Any], first: Mapping[str, Any]) -> set[tuple[Expr, ...]]:
+        """Those of such lengths that are not what they are at a first choice of sizes, and the pairs that differ."""
+        lengths = {e: self.extents[e](sizes) for e in self.made}
+        others = {(e,) for e in self.made if lengths[e] != self.extents[e](first)}
+        return others | {pair for pair in itertools.combinations(self.made, 2) if lengths[pair[0]] != lengths[pair[1]]}
 
     def squares(self) -> Iterator[dict[str, int]]:
         """All sizes equal."""
@@ -227,3 +254,50 @@ class SizeChooser:
             return chosen
         chosen = chosen if len(chosen) > 2 else [*chosen, *chosen][:3]
         return [{**s, syntax.BATCH: BATCHES[n % len(BATCHES)]} for n, s in enumerate(chosen)]
+
+
+class SmallSizes(SizeChooser):
+    """Finds sizes of 2 and 3, and a little more where an axis needs that, of which each two differ somewhere."""
+
+    def plan(self) -> list[Sizes]:
+        """The cheapest choice first, then those that tell most of what the ones before do not."""
+        chosen: list[Sizes] = []
+        left = {frozenset(p) for count in (1, 2) for p in itertools.combinations(self.names, count)}
+        works = [self.work(s) for s in self._small]
+        cheap = [s for s, work in zip(self._small, works, strict=True) if work <= TIMES * works[0]]
+        for pool in (cheap, self._small):
+            while left and len(chosen) < MOST_PLANNED:
+                best = max(pool, key=lambda s: len(left & self._told(s, chosen)), default=None)
+                if best is None or (chosen and not left & self._told(best, chosen)):
+                    break
+                left -= self._told(best, chosen)
+                chosen.append(best)
+        return self.with_batches([*chosen, *self._telling(chosen)] if chosen else super().plan())
+
+    def _told(self, sizes: Sizes, before: list[Sizes]) -> set[frozenset[str]]:
+        """The pairs of sizes that differ, and the sizes that are not what they were."""
+        pairs = {frozenset(p) for p in itertools.combinations(self.names, 2) if sizes[p[0]] != sizes[p[1]]}
+        return pairs | {frozenset([n]) for n in self.names if any(b[n] != sizes[n] for b in before)}
+
+    @property
+    def different(self) -> Iterator[dict[str, int]]:
+        """All small sizes, the cheapest first."""
+        return iter(self._small)
+
+    @cached_property
+    def _small(self) -> list[dict[str, int]]:
+        bound = {s.name for e in self.extents if not isinstance(e, Symbol) for s in e.free_symbols}  # type: ignore[attr-defined]
+        pools: list[tuple[int, ...]] = [MORE if n in bound else FEW for n in self.names]
+        while math.prod(map(len, pools)) > MOST_SMALL:
+            pools = [pool[:-1] if len(pool) > len(FEW) else pool for pool in pools]
+            if all(len(pool) == len(FEW) for pool in pools):
+                break
+        counts = [len(pool) for pool in pools]
+        rows = np.indices(counts).reshape(len(pools), math.prod(counts))
+        choices = np.zeros(rows.shape[::-1], dtype=int)
+        for n, pool in enumerate(pools):
+            choices[:, n] = np.array(pool)[rows[n]]
+        for least in (2, 1):
+            if found := [s for s in self._promising(choices, least) if self.valid(s, least)]:
+                return found
+        return []

@@ -258,7 +258,8 @@ def summed_away(desk: Desk, but: Collection[str] = ()) -> Finding | None:
     if desk.line.indices is None or desk.claimed is None or desk.vanishes:
         return None
     names = [desk.text(i) for i in desk.line.indices]
-    pairs = list(zip(desk.claimed, desk.truths, strict=True))
+    pairs = [*zip(desk.claimed, desk.truths, strict=True)]
+    pairs += [(desk.value(b, desk.node), desk.truth(b)) for b in desk.elsewhere]
     if any(c.shape != t.shape for c, t in pairs):
         return None
     for axes in _subsets(len(names)):
@@ -348,10 +349,10 @@ def of_ones(desk: Desk) -> Finding | None:
 
 def _is_a_term(desk: Desk) -> bool:
     """Whether the claim is one of several terms of the gradient that is claimed: the others are missing."""
-    terms = terms_of(desk.stated.right) if desk.stated is not None else []
-    return len(terms) > 1 and any(
-        gives(desk, sum_of([t]), line_of(desk, desk.stated), desk.claimed or []) for t in terms
-    )
+    if desk.stated is None or desk.claimed is None or len(terms := terms_of(desk.stated.right)) < 2:
+        return False
+    line = line_of(desk, desk.stated)
+    return any(gives(desk, sum_of([t]), line, desk.claimed) for t in terms)
 
 
 def _nearest_first(desk: Desk) -> list[str]:

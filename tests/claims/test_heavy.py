@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from symderive import spec as specs
-from symderive.claims import crowds, judge_text, weight
+from symderive.claims import crowds, judge_text, points, weight
 from symderive.claims.court import Court
-from symderive.claims.weight import HEAVY, SmallSizes
+from symderive.claims.sizing import SmallSizes
+from symderive.claims.weight import HEAVY
 from tests.claims.trials import trial_of
 
 KERNEL = specs.loads(
@@ -49,6 +50,7 @@ def test_small_sizes_differ_somewhere_and_are_valid():
 @pytest.mark.parametrize(("ends", "verdict"), [(("q", "u"), "right"), (("u", "q"), "invalid"), (("q", "s"), "wrong")])
 def test_a_heavy_claim_is_judged_at_small_sizes(ends, verdict, monkeypatch):
     claim = HESSIAN.format(*ends)
+    monkeypatch.setattr(points, "LARGE", 10**9)
     trial = trial_of(KERNEL, claim)
     assert max(weight.weight(trial, sizes) for sizes in trial.court.points.plan) > HEAVY
     judged = trial.court.trial(trial.line, trial.node)
