@@ -17,6 +17,7 @@ from symderive.claims.trees import (
     Place,
     binders_above,
     bound_in,
+    column,
     get,
     lowered,
     number,
@@ -319,7 +320,7 @@ def available(desk: Desk, root: syntax.Node, place: Place) -> Iterator[syntax.No
         for name in usable:
             yield syntax.Name(name)
             if np.ndim(tensors[name]) == 1:
-                yield syntax.Subscript(syntax.Name(name), (syntax.Slice(None, None, None), syntax.Keyword(None)))
+                yield column(syntax.Name(name))
         return
     scope = [*desk.free, *binders_above(root, place)]
     if syntax.BATCH in scope:

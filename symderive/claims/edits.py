@@ -19,6 +19,7 @@ from symderive.claims.edits_axes import (
 from symderive.claims.edits_conditions import (
     branches,
     conditions,
+    indicators,
     other_conditions,
 )
 from symderive.claims.edits_functions import (
@@ -35,6 +36,7 @@ from symderive.claims.edits_functions import (
 )
 from symderive.claims.edits_numbers import (
     constants,
+    counted,
     numbers,
     powers,
     totals,
@@ -106,9 +108,10 @@ def _first(desk: Desk, node: syntax.Node, own: bool) -> Finding | None:
 FAMILIES: tuple[Family, ...] = (
     dims, einsums, transposes, matrix_products, means, rebound, indices, moved_inside, positions, rolled,
     wrapped_around, sums_dropped, sums_joined, sums_added, axes_added, columns, terms_dropped, multiplied_terms,
-    operands, exchanged, slopes, complements, comparisons, branches, conditions, other_conditions, hot, gathered,
-    shifted, signs, recomputed, functions, factors_dropped, factors_turned, wrapped, powers, roots, underived,
-    brackets, unfolded, upstreams, numbers, constants, normalised, totals, factors_added, derivatives_added,
-    terms_added, entries_added, matrices_added, wrapped_as_others, arguments, accesses,
+    operands, exchanged, slopes, complements, comparisons, branches, conditions, other_conditions, hot,
+    gathered, shifted, signs, recomputed, functions, factors_dropped, factors_turned, wrapped, powers, roots,
+    underived, indicators, brackets, unfolded, upstreams, numbers, constants, counted, normalised, totals,
+    factors_added, derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments,
+    accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

@@ -24,6 +24,7 @@ from symderive.claims.trees import (
     Place,
     axis,
     binders_above,
+    column,
     get,
     map_nodes,
     method,
@@ -371,7 +372,7 @@ def columns(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
     def change(inner: syntax.Node) -> syntax.Node:
         if isinstance(inner, syntax.Name) and rank(desk, inner.id) == 1:
-            return syntax.Subscript(inner, (syntax.Slice(None, None, None), syntax.Keyword(None)))
+            return column(inner)
         if isinstance(inner, syntax.Method) and inner.name in REDUCING[:5] and inner.arguments:
             return method(inner.value, inner.name, *inner.arguments, keepdim=True)
         return inner

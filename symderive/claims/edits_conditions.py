@@ -10,7 +10,18 @@ from symderive.claims.desk import Desk, Finding
 from symderive.claims.edit_tools import Edit, class_ids, heads, in_product
 from symderive.claims.lines import names_in
 from symderive.claims.parts import as_array, in_scope
-from symderive.claims.trees import Place, binders_above, get, number, places, put, tensor_of, tidied
+from symderive.claims.trees import (
+    Place,
+    binders_above,
+    column,
+    get,
+    map_nodes,
+    number,
+    places,
+    put,
+    tensor_of,
+    tidied,
+)
 from symderive.spec import model, syntax
 
 
@@ -19,13 +30,17 @@ def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     known = list(dict.fromkeys(_of_forward(desk.spec)))
     array = not desk.by_index
     free = desk.free
-    for place, inner in [*_sums(node), *heads(node)]:
+    for place, inner in [*_sums(node), *heads(node), *_transposed(node)]:
         if isinstance(inner, syntax.Number):
             continue
         scope = [*free, *binders_above(node, place)]
         summed = _is_plain_sum(inner)
         for condition in known:
-            whole = _arrays(condition) if array else in_scope(desk, condition, [*scope, *_bound(inner, summed)], node)
+            whole = (
+                _arrays(condition, desk.truths[0].ndim)
+                if array
+                else in_scope(desk, condition, [*scope, *_bound(inner, summed)], node)
+            )
             for shown in whole:
                 if names_in(shown) - names_in(node) or not any(shown == n for n in node.walk()):
                     yield _under(desk, node, place, shown, summed)
@@ -44,6 +59,32 @@ def other_conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             for shown in in_scope(desk, condition, scope, node) if desk.by_index else _arrays(condition):
                 words = f"The condition {desk.text(inner)} should be {desk.text(shown)}."
                 yield Edit("wrong_operand", put(node, place, shown), words)
+
+
+def indicators(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A tensor where only counts what the forward asks of it: ``dh * h`` for ``dh * (h > 0)``."""
+    known = [c for c in dict.fromkeys(_of_forward(desk.spec)) if len(list(filter(_is_access, c.walk()))) == 1]
+    for place, inner in places(node):
+        name = tensor_of(inner)
+        if not place or not in_product(node, _out_of_subscript(node, place)):
+            continue
+        for condition in known:
+            if name not in names_in(condition):
+                continue
+            asked = map_nodes(condition, lambda n: inner if _is_access(n) else n)  # noqa: B023
+            new = syntax.Call("where", (asked, number(1), number(0))) if desk.by_index else asked
+            words = f"{desk.text(inner)} should be {desk.text(new)}."
+            yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def _is_access(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Access)
+
+
+def _out_of_subscript(root: syntax.Node, place: Place) -> Place:
+    """The place of ``t[:, None]`` for that of ``t``."""
+    above = get(root, place[:-1])
+    return place[:-1] if isinstance(above, syntax.Subscript) and place[-1][0] == "value" else place
 
 
 def branches(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -163,6 +204,13 @@ def _sums(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
             yield place, inner
 
 
+def _transposed(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
+    """What is transposed: ``dh`` in ``dh.T @ x``."""
+    for place, inner in places(node):
+        if isinstance(inner, syntax.Attribute) and inner.name in ("T", "mT"):
+            yield (*place, ("value", None)), inner.value
+
+
 def _is_plain_sum(node: syntax.Node) -> bool:
     return isinstance(node, syntax.Binder) and node.op in ("sum", "mean") and node.condition is None
 
@@ -183,17 +231,28 @@ def _under(desk: Desk, node: syntax.Node, place: Place, condition: syntax.Node, 
     return Edit("factor", put(node, place, new), words)
 
 
-def _arrays(condition: syntax.Node) -> Iterator[syntax.Node]:
+def _arrays(condition: syntax.Node, rank: int = 0) -> Iterator[syntax.Node]:
+    """A condition in array form, and as a column beside what has so many axes."""
     if (found := as_array(condition)) is not None:
         yield found
+        axes = {len(n.indices) for n in condition.walk() if isinstance(n, syntax.Access)}
+        if rank == 2 and max(axes, default=0) == 1:
+            yield column(found)
 
 
 def _of_forward(spec: model.Spec) -> Iterator[syntax.Node]:
     """The conditions that decide what the forward takes, and their opposites."""
     for equation in spec.equations:
+        if isinstance(equation.right, syntax.Call) and equation.right.function in _RECTIFIED:
+            indices = [syntax.Batch() if i == syntax.BATCH else syntax.Name(i) for i in equation.indices]
+            yield syntax.Compare((">",), (syntax.Access(equation.tensor, tuple(indices)), number(0)))
         for node in equation.right.walk():
             yield from _of(node)
     yield from (syntax.Access(i.name, ()) for i in spec.inputs if i.boolean and not i.shape)
+
+
+_RECTIFIED = ("relu", "leaky_relu", "elu")
+"""Functions that are positive where their argument is."""
 
 
 def _of(node: syntax.Node) -> Iterator[syntax.Node]:
@@ -207,7 +266,7 @@ def _of(node: syntax.Node) -> Iterator[syntax.Node]:
         case syntax.Call(function="max" | "min", arguments=(a, b)):
             a, b = (b, a) if a == zero else (a, b)
             yield from _compared(a, b)
-        case syntax.Call(function="relu" | "leaky_relu" | "elu", arguments=(a, *_)):
+        case syntax.Call(function=name, arguments=(a, *_)) if name in _RECTIFIED:
             yield from _compared(a, zero)
         case syntax.Call(function="clamp", arguments=(a, low, high)):
             ends = syntax.Compare((">=",), (a, low)), syntax.Compare(("<=",), (a, high))

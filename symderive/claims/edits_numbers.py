@@ -22,7 +22,7 @@ from symderive.claims.edit_tools import (
 )
 from symderive.claims.lines import names_in
 from symderive.claims.parts import as_array, in_scope
-from symderive.claims.trees import bound_in, get, lowered, number, places, put, tensor_of
+from symderive.claims.trees import binders_above, bound_in, column, get, lowered, number, places, put, tensor_of
 from symderive.spec import syntax
 
 
@@ -95,6 +95,21 @@ def powers(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
                 new = syntax.Binary("**", inner, number(power))
                 words = f"{desk.text(inner)} should be {desk.text(new)}."
                 yield Edit("factor", put(node, place, new), words)
+
+
+def counted(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A size where what the forward counts, or has a scalar or a vector for, is meant: ``T`` for ``n[b]``."""
+    made = [(e.tensor, e.indices) for e in desk.spec.equations if len(e.indices) < 2 and syntax.BATCH not in e.indices]
+    for place, inner in at(node, syntax.Name):
+        if tensor_of(inner) not in desk.sizes or not in_product(node, place):
+            continue
+        scope = [*desk.free, *binders_above(node, place)]
+        for name, indices in made:
+            named = syntax.Access(name, tuple(map(syntax.Name, indices))) if indices else syntax.Name(name)
+            array = [syntax.Name(name), *([column(syntax.Name(name))] if indices else [])]
+            for new in in_scope(desk, named, scope, node) if desk.by_index else array:
+                words = f"{desk.text(inner)} should be {desk.text(new)}."
+                yield Edit("wrong_operand", put(node, place, new), words)
 
 
 def totals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

@@ -157,8 +157,10 @@ def indices(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 
 def _other_entry(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Number) -> Iterator[Edit]:
-    """The number of an entry that the left side names in place of another."""
-    for other in dict.fromkeys(i for i in desk.line.indices or () if isinstance(i, syntax.Number) and i != inner):
+    """An index, or the number of an entry that the left side names, in place of another number."""
+    named = [i for i in desk.line.indices or () if isinstance(i, syntax.Number) and i != inner]
+    scope = [i for i in (*desk.free, *binders_above(node, place)) if i != syntax.BATCH]
+    for other in dict.fromkeys([*named, *map(syntax.Name, scope)]):
         words = f"The index {desk.text(inner)} in {desk.text(get(node, place[:-1]))} should be {desk.text(other)}."
         yield Edit("wrong_index", put(node, place, other), words)
 

@@ -28,6 +28,7 @@ from symderive.claims.trees import (
     terms_of,
     tidied,
 )
+from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -266,11 +267,11 @@ def _dropped_factors(
 def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     tensors = desk.benches[0].tensors
     helpers = {h.name for h in desk.court.helpers}  # any helper stands where something else should be
-    mentioned = desk.trial.mentions()
+    written = {*desk.trial.mentions(), *gradient_names(desk.spec)}  # gradients are often written out
     for place, inner in places(right):
         name = tensor_of(inner)
         if name not in tensors or any(part == "indices" for part, _ in place):
             continue
-        for other in (n for n in alike(desk, name) if n in mentioned and n not in helpers):
+        for other in (n for n in alike(desk, name) if n in written and n not in helpers):
             text = f"{other} stands where {name} should be{_within(desk, right)}."
             yield Mistake("wrong_operand", put(right, place, with_tensor(inner, other)), text)

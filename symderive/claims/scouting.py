@@ -14,7 +14,7 @@ import numpy as np
 from symderive.check.floats import FLOAT
 from symderive.check.objects import floats
 from symderive.claims.coincidences import in_coincidences
-from symderive.claims.compare import FINE, close_in_scale, finite
+from symderive.claims.compare import FINE, close_floats, close_in_scale, finite
 from symderive.claims.crossing import straddling
 from symderive.claims.crowds import in_crowds
 from symderive.claims.lines import ClaimError, NotJudged
@@ -72,11 +72,12 @@ def scouted(trial: Trial, roughly: bool = False) -> Outcome | None:
 
 
 def _is_far_off(trial: Trial, point: Point) -> bool:
-    """Whether floats are far apart somewhere where both sides have a value."""
+    """Whether floats are far apart somewhere where both sides have a value, and not just what rounding leaves of 0."""
     sides = trial.court.bench(point, FLOAT).sides(trial.line, trial.node)
     claimed, true = floats(sides.claimed), floats(sides.true)
     known = np.isfinite(claimed) & np.isfinite(true)
-    return not close_in_scale(claimed[known], true[known], FAR_OFF)
+    claimed, true = claimed[known], true[known]
+    return not (close_floats(claimed, true) or close_in_scale(claimed, true, FAR_OFF))
 
 
 def _candidates(trial: Trial) -> Iterator[tuple[Point, bool]]:

@@ -243,6 +243,11 @@ def method(node: syntax.Node, name: str, *arguments: syntax.Node, keepdim: bool 
     return syntax.Method(node, name, tuple(arguments), keywords)
 
 
+def column(node: syntax.Node) -> syntax.Node:
+    """``v[:, None]``."""
+    return syntax.Subscript(node, (syntax.Slice(None, None, None), syntax.Keyword(None)))
+
+
 def axis(value: int) -> syntax.Node:
     """An axis as an argument."""
     return number(value)

@@ -364,7 +364,7 @@ def _nearest_first(desk: Desk) -> list[str]:
 
 def other_gradient(desk: Desk) -> Finding | None:
     """The claim is the gradient of another tensor."""
-    if desk.line.role != "gradient" or desk.vanishes or _is_a_term(desk):
+    if desk.line.role != "gradient" or desk.vanishes:
         return None
     for tensor in _nearest_first(desk):
         if tensor in desk.spec.outputs and not desk.spec.shapes[tensor]:
@@ -380,6 +380,8 @@ def other_gradient(desk: Desk) -> Finding | None:
         except (ClaimError, SymderiveError):
             continue
         if desk.fits(desk.node, line):
+            if _is_a_term(desk):
+                return None
             sentence = f"This is the gradient with respect to {tensor}, not {desk.line.tensor}."
             if tensor in {e.tensor for e in desk.spec.equations}:
                 sentence += f" The chain rule's last step, from {tensor} to {desk.line.tensor}, is missing."

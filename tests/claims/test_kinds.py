@@ -63,6 +63,23 @@ PLACED = spec(
     constants={"be": 0.5},
     forward="h[n] = where(t[n] > 0, be * c[n] * relu(x[n]), 0)",
 )
+TRUNK = spec(
+    inputs={"x": given("N", "F"), "W": ["K", "F"]},
+    forward="h[n, k] = relu(sum[f](W[k, f] * x[n, f]))\nL = sum[n, k](exp(h[n, k]))",
+)
+IGNORED = spec(
+    inputs={"z": ["N", "K"], "t": {"shape": ["N"], "index": "K"}},
+    forward="lp[n, k] = log_softmax[k](z[n, k])\nM = max(1, sum[n](where(t[n] != 0, 1, 0)))\n"
+    "L = -sum[n : t[n] != 0](lp[n, t[n]]) / M",
+)
+BAGS = spec(
+    inputs={"E": ["N", "K"], "m": {"shape": ["N"], "assume": "binary", "grad": False}},
+    forward="c = 1 + sum[n](m[n])\ny[k] = sum[n](m[n] * E[n, k]) / c",
+)
+ROWS = spec(
+    inputs={"x": ["N", "K"], "m": {"shape": ["N", "K"], "assume": "binary", "grad": False}},
+    forward="c[n] = 1 + sum[k](m[n, k])\ny[n] = sum[k](m[n, k] * x[n, k]) / c[n]",
+)
 GATED = "where(x[n] > 0 and t[n] > 0, be * dh[n] * c[n], 0)"
 OVERLAP = spec(
     inputs={"p": {"shape": ["N"], "assume": "unit"}, "t": given("N")},
@@ -236,6 +253,20 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
             "factor",
             "n != 1 is one too",
         ),
+        (TRUNK, "dW = dh.T @ x", "factor", "The condition h > 0 is missing in dh"),
+        (TRUNK, "dW = (h * dh).T @ x", "wrong_operand", "h should be h > 0."),
+        (TRUNK, "dW[k, f] = sum[n](h[n, k] * dh[n, k] * x[n, f])", "wrong_operand", "be where(h[n, k] > 0, 1, 0)."),
+        (
+            IGNORED,
+            "dz = (softmax(z, 1) - one_hot(t, K)) / M",
+            "factor",
+            "The condition (t != 0)[:, None] is missing in",
+        ),
+        (IGNORED, "dz = t[:, None] * (softmax(z, 1) - one_hot(t, K)) / M", "wrong_operand", "t should be t != 0."),
+        (IGNORED, "dz = (t > 0)[:, None] * (softmax(z, 1) - one_hot(t, K)) / N", "wrong_operand", "N should be M."),
+        (BAGS, "dE[n, k] = dy[k] * m[n] / N", "wrong_operand", "N should be c."),
+        (ROWS, "dx[n, k] = dy[n] * m[n, k] / K", "wrong_operand", "K should be c[n]."),
+        (ROWS, "dx[n, k] = dy[n] * m[n, k] / c[0]", "wrong_index", "The index 0 in c[0] should be n."),
         (PLACED, "dx[n] = where(x[n] > 0 and t[n] >= 0, be * dh[n] * c[n], 0)", "wrong_index", "should be t[n] > 0."),
     ],
 )

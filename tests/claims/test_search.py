@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from symderive import spec as specs
-from symderive.claims import candidates, desk, jacobians, judge_text, reach, term_factors
+from symderive.check.objects import objects
+from symderive.claims import candidates, desk, jacobians, judge_text, reach, scouting, term_factors
 from symderive.claims.borders import borders
 from symderive.claims.court import Court
 from symderive.claims.lines import ClaimError
 from symderive.claims.parts import in_scope
+from symderive.claims.points import Point
 from symderive.claims.probe import Probe
 from symderive.claims.trial import Trial
 from symderive.spec.claims import parse_lines
@@ -161,3 +165,13 @@ def test_a_product_of_all_that_a_claim_is_is_no_term_that_it_lacks():
     (result,) = judge_text(spec, claim)
     assert result.verdict == "wrong"
     assert result.diagnosis.kind in ("factor", "other_variable")
+
+
+def test_what_rounding_leaves_of_0_is_not_far_off():
+    """In floats the sum is not 0, and so not what the claim makes of the same numbers in another order."""
+    op = specs.loads("name: op\nsizes: {N: 4}\ninputs: {y: [N], b: []}\nforward: L = b * sum[n](y[n])\n")
+    numbers = objects(np.array([Fraction(-4, 15), Fraction(-17, 15), Fraction(16, 15), Fraction(1, 3)]))
+    point = Point({"N": 4}, {"y": numbers, "b": objects(1)}, {"L": objects(1)})
+    close, apart = (trial_of(op, f"db = 2 * y.mean() * 2 + {rest}") for rest in ("0", "1/100"))
+    assert not scouting._is_far_off(close, point)
+    assert scouting._is_far_off(apart, point)
