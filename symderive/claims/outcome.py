@@ -21,9 +21,6 @@ MOST_DIGITS = 4000
 ZERO_DIGITS = 620
 """Digits with which what is 0 is taken for 0: ``1 - al`` may be as small as 1e-156, where ``al`` is 1 with fewer."""
 
-LARGE = 25
-"""A number beyond which an exponential of it, or of products of it, may be too small for that."""
-
 _LADDER = (140, 300, 620, 1260, 2540, MOST_DIGITS)
 """Digits that are computed with, so that entries that need about as many share what is computed."""
 
@@ -66,14 +63,16 @@ def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides], most: 
             still_open += 1
             continue
         decided += 1
-        start = EXACT.digits if finite(claimed) else _defined(known, at, again, most) if undefined is None else None
-        if start is None and _is_far(point) and not _certain(true):
+        start = EXACT.digits if finite(claimed) else None
+        if start is None and undefined is None:
+            start = _defined(point, known, at, again, most)
+        if start is None and point.has_large_numbers and not _certain(true):
             decided, still_open = decided - 1, still_open + 1
         elif start is None:
             undefined = undefined or at
         elif wrong is None and not (start == EXACT.digits and equal(claimed, true)):
             differs = _exact(claimed, true) or _differ(known, at, again, most, start)
-            if differs and _cancelled(known[max(known)], at) and _is_far(point):
+            if differs and _cancelled(known[max(known)], at) and point.has_large_numbers:
                 differs = None
             if differs:
                 wrong = at
@@ -96,17 +95,14 @@ def _exact(*numbers: Any) -> bool:
     return all(isinstance(n, int | Fraction) for n in numbers)
 
 
-def _is_far(point: Point) -> bool:
-    """Whether numbers are so large that no digits tell a small number that is left beside 1 from 0."""
-    reals = (a for a in point.inputs.values() if a.dtype == object)
-    return any(abs(v) > LARGE for a in reals for v in a.flat)
-
-
-def _defined(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int) -> int | None:
+def _defined(
+    point: Point, known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int
+) -> int | None:
     """With how many digits a claim has a value that has none with few, as where it divides by ``1 - tanh(100)**2``."""
     if _certain(known[EXACT.digits].true[at]):
         return None
-    for digits in (n for n in _LADDER if n <= min(most, ZERO_DIGITS)):
+    enough = ZERO_DIGITS if point.has_large_numbers else _LADDER[0]
+    for digits in (n for n in _LADDER if n <= min(most, enough)):
         if digits not in known:
             known[digits] = again(with_digits(digits))
         if finite(known[digits].claimed[at]):

@@ -30,6 +30,9 @@ ROUGH = 99_991
 
 SIDE = "a side of a kink"
 FAR = "another scale"
+LARGE_NUMBER = 25
+"""A number beyond which an exponential of it, or of products of it, may be too small to be told from 0."""
+
 TOO_MUCH_WORK = 60_000
 LARGE = 1500
 """Multiplications of one forward beyond which smaller sizes are looked for, which are not pairwise different."""
@@ -67,6 +70,12 @@ class Point:
         """Everything true at this point, exactly or in another domain."""
         at = self.in_floats() if base is FLOAT else self
         return World(spec, self.sizes, at.inputs, at.upstreams, base, constants=self.constants)
+
+    @cached_property
+    def has_large_numbers(self) -> bool:
+        """Whether numbers are so large that no digits tell a small number that is left beside 1 from 0."""
+        reals = (a for a in self.inputs.values() if a.dtype == object)
+        return any(abs(v) > LARGE_NUMBER for a in reals for v in a.flat)
 
     def in_floats(self) -> Point:
         """The same point in float64, where class ids and truth values stay what they are."""

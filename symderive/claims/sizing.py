@@ -186,17 +186,18 @@ class SizeChooser:
     def _choices(self) -> tuple[int, list[dict[str, int]]]:
         """Sizes that may do, and the least extent with which some of them do."""
         few: tuple[int, list[dict[str, int]]] = 1, []
-        enough = 2 if self.entries else 1  # those with the entries may be few
         for least, extra in ((2, 2), (2, 5), (1, 2), (1, 5)):
             pool = POOL[: len(self.names) + extra]
             if len(self.names) > len(pool):
                 pool = tuple(range(2, len(self.names) + 2 + extra))
             some = [*itertools.islice(itertools.permutations(pool, len(self.names)), 6000)]
             found = self._promising(np.array(some, dtype=int).reshape(len(some), len(self.names)), least)
-            good = sum(1 for _ in itertools.islice((s for s in found if self.valid(s, least)), enough))
-            if good == enough:
-                return least, found
-            few = (least, found) if good else few
+            good = [s for s in found if self.valid(s, least)] if self.entries else found
+            if not any(self.valid(s, least) for s in good):
+                continue
+            few = least, found
+            if not self.entries or all(len({s[n] for s in good}) > 1 for n in self.names):
+                return few  # else the entries that are named leave one value of a size
         return few
 
     def _promising(self, choices: np.ndarray, least: int) -> list[dict[str, int]]:

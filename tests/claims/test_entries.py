@@ -19,6 +19,17 @@ forward: |
   y[i] = a[i] * x[(i + 1) % N]
   L = sum[i](y[i]) + 1/2 * sum[i](x[i]**2)
 """)
+WIDE = specs.loads("""
+name: wide
+sizes: {N: 5, M: 4}
+inputs:
+  x: [N]
+  a: [N]
+  z: [N, M]
+forward: |
+  y[i] = a[i] * x[(i + 1) % N]
+  L = sum[i](y[i]) + sum[i, j](z[i, j]**2)
+""")
 LOSS = specs.loads("""
 name: loss
 sizes: {N: 3, C: 4}
@@ -40,6 +51,8 @@ forward: |
         (RING, "D(y[i], x[(i + 1) % N]) = a[i]", "right", None),
         (RING, "D(L, x[0]) = a[4] + x[0]", "conditional", "N = 5"),
         (RING, "D(L, x[4]) = a[2] + x[4]", "wrong", None),
+        (WIDE, "dx[0] = a[4]", "conditional", "N = 5"),
+        (WIDE, "dz[4, 3] = 2 * z[4, 3]", "right", None),
         (LOSS, "D(p[0, 1], z[0, 3]) = -p[0, 1] * p[0, 3]", "right", None),
         (LOSS, "D(p[0, 1], z[0, 3]) = -p[0, 1] * p[0, 2]", "wrong", None),
         (LOSS, "D(L, z[n, C - 1]) = p[n, C - 1] - delta(C - 1, t[n])", "right", None),
