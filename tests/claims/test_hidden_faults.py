@@ -9,7 +9,7 @@ import pytest
 
 from symderive import spec as specs
 from symderive.check.exact import EXACT, Exact
-from symderive.claims import judge_text, outcome
+from symderive.claims import judge_text, outcome, points
 from symderive.claims.bench import Sides
 from symderive.claims.compare import close_floats, close_in_scale
 from symderive.claims.outcome import compared
@@ -144,7 +144,7 @@ def test_a_number_that_is_lost_beside_1_is_not_0(claim, monkeypatch):
     assert verdict(TRANSMITTANCE, claim.replace("-ds", "-2 * ds"))[0] == "wrong"
     assert verdict(TRANSMITTANCE, f"{claim} * where(z[b, i] > 30, 2, 1)")[0] == "wrong"
     monkeypatch.setattr(outcome, "ZERO_DIGITS", 0)
-    monkeypatch.setattr(outcome, "LARGE", 10**30)
+    monkeypatch.setattr(points, "LARGE_NUMBER", 10**30)
     assert verdict(TRANSMITTANCE, claim)[0] != "right"
 
 
