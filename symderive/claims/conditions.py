@@ -34,7 +34,7 @@ MOST_CLASSES = 6
 FEW_DIGITS = 400
 """Numbers that still cancel with so many digits decide nothing about a condition."""
 
-EQUAL = (3, 2, 4)
+EQUAL = (3, 2, 4, 7)
 """Values of sizes that are equal."""
 
 MOST_BESIDE = 12

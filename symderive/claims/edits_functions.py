@@ -85,7 +85,7 @@ def roots(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     for place, inner in products(node):
         factors = factors_of(inner)
         for n, (op, factor) in enumerate(factors):
-            if not isinstance(factor, syntax.Number):
+            if not isinstance(factor, syntax.Number) and getattr(factor, "op", "") != "**":
                 root = syntax.Call("sqrt", (factor,))
                 words = f"{desk.text(factor)} should be {desk.text(root)}."
                 new = product_of([*factors[:n], (op, root), *factors[n + 1 :]])

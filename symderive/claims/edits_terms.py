@@ -261,9 +261,18 @@ def terms_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def _beside(desk: Desk, node: syntax.Node, place: Place, extras: Sequence[syntax.Node]) -> Iterator[Edit]:
     inner = get(node, place)
+    own = terms_of(inner)
     for extra, sign in itertools.product(extras, (1, -1)):
+        if (-sign, extra) in own:
+            continue  # a term too many
+        if (sign, extra) in own:
+            twice = times(number(2), extra)
+            words = f"{desk.text(extra)} should be {desk.text(twice)}."
+            doubled = [(s, twice if (s, t) == (sign, extra) else t) for s, t in own]
+            yield Edit("factor", put(node, place, sum_of(doubled)), words)
+            continue
         words = f"The term {'+' if sign > 0 else '-'} {desk.text(extra)} is missing beside {desk.text(inner)}."
-        yield Edit("missing_term", put(node, place, sum_of([*terms_of(inner), (sign, extra)])), words)
+        yield Edit("missing_term", put(node, place, sum_of([*own, (sign, extra)])), words)
 
 
 def _in_order(node: syntax.Node, scope: Sequence[str]) -> bool:

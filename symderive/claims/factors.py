@@ -62,8 +62,9 @@ def _undivided(node: syntax.Node, name: str) -> syntax.Node | None:
     """The product without a division by a name; None where there is none."""
     if not isinstance(node, syntax.Binary) or node.op not in ("*", "/", "@"):
         return None
-    if node.op == "/" and node.right == syntax.Name(name):
-        return node.left
+    if node.op == "/" and ("*", syntax.Name(name)) in (divisors := factors_of(node.right)):
+        divisors.remove(("*", syntax.Name(name)))
+        return replace(node, right=product_of(divisors)) if divisors else node.left
     left = _undivided(node.left, name)
     return None if left is None else replace(node, left=left)
 

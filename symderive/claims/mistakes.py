@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -122,13 +123,17 @@ def _mistakes(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
     yield from _other_operands(desk, right)
 
 
+_INDICES = re.compile(r"\[[^\[\]]*\]")
+
 MOST_QUOTED = 120
 """Characters of a formula that still help in a sentence."""
 
 
-def _within(desk: Desk, node: syntax.Node) -> str:
-    """Where something belongs, if that is short enough to be read."""
-    text = to_text(node)
+def _within(desk: Desk, root: syntax.Node, place: Place = ()) -> str:
+    """Where something belongs, if that is short enough to be read, and not just what the claim has beside it."""
+    text = to_text(get(root, place))
+    if _INDICES.sub("", text) in _INDICES.sub("", desk.text(desk.node)):
+        text = to_text(root)
     what = "derivative" if desk.line.role == "jacobian" else "gradient"
     return f": the {what} has {text}" if len(text) <= MOST_QUOTED else ""
 
@@ -173,13 +178,15 @@ def _dropped_inside(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:
         for n, (sign, term) in enumerate(terms):
             rest = [t for m, t in enumerate(terms) if m != n]
             if is_position(right, place):
+                if to_text(sum_of(rest)) not in desk.text(desk.node):
+                    continue  # nothing that the claim has
                 words = f"The index {to_text(sum_of(rest))} should be {to_text(inner)}."
                 yield Mistake("wrong_index", put(right, place, sum_of(rest)), words)
             elif counts(desk.spec, inner):
                 words = f"{to_text(sum_of(rest))} should be {to_text(inner)}."
                 yield Mistake("factor", put(right, place, sum_of(rest)), words)
             elif not _is_one(rest):
-                words = f"A term is missing: {'-' if sign < 0 else '+'} {to_text(term)}{_within(desk, inner)}."
+                words = f"A term is missing: {'-' if sign < 0 else '+'} {to_text(term)}{_within(desk, right, place)}."
                 lacked = None if place else sum_of([(sign, term)])
                 yield Mistake("missing_term", put(right, place, sum_of(rest)), words, lacked)
 
@@ -257,11 +264,22 @@ def _dropped_factors(
             rest = [f for m, f in enumerate(factors) if m != n]
             upstream = tensor_of(factor) in upstreams
             what = "upstream" if upstream else "factor"
-            text = f"The {what} {to_text(factor)} is missing{_within(desk, inner)}."
-            if op == "/":
-                text = f"The division by {to_text(factor)} is missing{_within(desk, inner)}."
+            around = _quotient(right, place)
+            text = f"The {what} {to_text(factor)} is missing{_within(desk, right, place)}."
+            if op == "/" or around is not None:
+                whole = _within(desk, right, place if around is None else around)
+                text = f"The division by {to_text(factor)} is missing{whole}."
             kind = "missing_upstream" if upstream else "factor"
             yield Mistake(kind, put(right, place, product_of(rest)), text, product_of([(op, factor)]))
+
+
+def _quotient(root: syntax.Node, place: Place) -> Place | None:
+    """The quotient in whose divisor a place is; None where it is in none."""
+    for n in range(len(place) - 1, -1, -1):
+        above = get(root, place[:n])
+        if isinstance(above, syntax.Binary) and above.op == "/" and place[n][0] == "right":
+            return place[:n]
+    return None
 
 
 def _other_operands(desk: Desk, right: syntax.Node) -> Iterator[Mistake]:

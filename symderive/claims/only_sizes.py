@@ -13,6 +13,7 @@ from symderive.check.floats import FLOAT
 from symderive.claims.assumed import Assumed
 from symderive.claims.compare import finite, same
 from symderive.claims.conditions import (
+    EQUAL,
     FEW_DIGITS,
     Condition,
     alike,
@@ -112,6 +113,8 @@ def _of_sizes(trial: Trial, condition: Condition, failed: Point) -> Iterator[Poi
     court, points = trial.court, trial.court.points
     drawn = court.remembered.setdefault(("of sizes", condition.text), [])
     sized = [condition.sized(sizes, n) for n, sizes in enumerate(points.plan[:2])]
+    if condition.assumed.equal:
+        sized.append(condition.sized(points.plan[0], len(EQUAL) - 1))  # where windows have more than one place
     valid = [s for s in sized if points.chooser.does(s)]
     for n, sizes in enumerate(valid):
         if n == len(drawn):

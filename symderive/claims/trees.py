@@ -187,8 +187,14 @@ def multiplied(node: syntax.Node, factor: syntax.Node) -> syntax.Node:
 
 
 def tidied(node: syntax.Node) -> syntax.Node:
-    """``x`` for ``-(-x)``, ``1 * x`` and ``x / 1``, ``-x`` for ``-1 * x``."""
+    """``x`` for ``-(-x)``, ``1 * x``, ``x / 1`` and ``0 + x``, ``-x`` for ``-1 * x``, ``0`` for ``-0``."""
     match node:
+        case syntax.Binary("+", syntax.Number(value=0), inner) | syntax.Binary(
+            "+" | "-", inner, syntax.Number(value=0)
+        ):
+            return inner
+        case syntax.Unary("-", syntax.Number(value=0)):
+            return node.operand
         case syntax.Binary("*" | "/", inner, syntax.Number(value=1)) | syntax.Binary(
             "*", syntax.Number(value=1), inner
         ):

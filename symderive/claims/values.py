@@ -101,7 +101,7 @@ def _other_number(desk: Desk) -> Finding | None:
     values = _ratios(desk)
     if len(values) < len(desk.benches):
         return None
-    if (found := first_that_fits(desk, signs, numbers, constants)) is not None:
+    if (found := first_that_fits(desk, signs, terms_dropped, numbers, constants)) is not None:
         return found
     for part in dict.fromkeys(_numbers_made(desk)):
         sizes = [float(b.plain_array(part)) for b in desk.ratio_benches[: len(values)]]
