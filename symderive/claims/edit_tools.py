@@ -100,6 +100,11 @@ REDUCING = ("sum", "mean", "amax", "amin", "logsumexp", "softmax", "log_softmax"
 """What in array form is given the axes that it runs over."""
 
 
+def reduction(node: syntax.Node) -> str:
+    """The name of a reduction, in either form; nothing for what is none."""
+    return node.op if isinstance(node, syntax.Binder) else node.name if isinstance(node, syntax.Method) else ""
+
+
 def is_axis(root: syntax.Node, place: Place) -> bool:
     """Whether a place is inside the axes that a reduction in array form is given."""
     for n, (name, position) in enumerate(place):

@@ -13,7 +13,6 @@ from symderive.claims.edits_axes import (
     means,
     sums_added,
     sums_dropped,
-    sums_joined,
     transposes,
 )
 from symderive.claims.edits_conditions import (
@@ -59,12 +58,16 @@ from symderive.claims.edits_positions import (
     wrapped_around,
 )
 from symderive.claims.edits_products import (
+    diagonals,
     matrix_products,
+    sums_joined,
+    symmetrised,
 )
 from symderive.claims.edits_terms import (
     brackets,
     complements,
     derivatives_added,
+    divisors_added,
     entries_added,
     factors_added,
     factors_dropped,
@@ -107,11 +110,11 @@ def _first(desk: Desk, node: syntax.Node, own: bool) -> Finding | None:
 
 FAMILIES: tuple[Family, ...] = (
     dims, einsums, transposes, matrix_products, means, rebound, indices, moved_inside, positions, rolled,
-    wrapped_around, sums_dropped, sums_joined, sums_added, axes_added, columns, terms_dropped, multiplied_terms,
-    operands, exchanged, slopes, complements, comparisons, branches, conditions, other_conditions, hot,
-    gathered, shifted, signs, recomputed, functions, factors_dropped, factors_turned, wrapped, powers, roots,
-    underived, indicators, brackets, unfolded, upstreams, numbers, constants, counted, normalised, totals,
-    factors_added, derivatives_added, terms_added, entries_added, matrices_added, wrapped_as_others, arguments,
-    accesses,
+    wrapped_around, sums_dropped, sums_joined, sums_added, axes_added, diagonals, columns, terms_dropped,
+    multiplied_terms, operands, exchanged, slopes, complements, comparisons, branches, conditions,
+    other_conditions, symmetrised, hot, gathered, shifted, signs, recomputed, functions, factors_dropped,
+    factors_turned, divisors_added, wrapped, powers, roots, underived, indicators, brackets, unfolded, upstreams,
+    numbers, constants, counted, normalised, totals, factors_added, derivatives_added, terms_added, entries_added,
+    matrices_added, wrapped_as_others, arguments, accesses,
 )  # fmt: skip
 """Tried in this order: the first change that makes the claim right is the explanation."""

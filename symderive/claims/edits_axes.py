@@ -17,6 +17,7 @@ from symderive.claims.edit_tools import (
     index_names,
     is_position,
     rank,
+    reduction,
     spare_letter,
     under_transpose,
 )
@@ -102,15 +103,11 @@ def means(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         changed = node
         for place, _ in found:
             changed = put(changed, place, _other(get(changed, place)))
-        yield Edit("mean_vs_sum", changed, f"Each {_this(found[0][1])} should be a {_name(found[0][1])}.")
-
-
-def _this(node: syntax.Node) -> str:
-    return node.op if isinstance(node, syntax.Binder) else node.name if isinstance(node, syntax.Method) else ""
+        yield Edit("mean_vs_sum", changed, f"Each {reduction(found[0][1])} should be a {_name(found[0][1])}.")
 
 
 def _name(node: syntax.Node) -> str:
-    return "mean" if _this(node) == "sum" else "sum"
+    return "mean" if reduction(node) == "sum" else "sum"
 
 
 def _other(node: syntax.Node) -> syntax.Node:
@@ -141,7 +138,8 @@ def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             continue
         skip = 0 if isinstance(inner, syntax.Method) else 1
         near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [0, -1, -2, -3, 1, 2]
-        for other in [*_batch(desk), *map(axis, near)]:
+        pairs = [syntax.Listing((axis(a), axis(b))) for a, b in itertools.combinations(range(-3, 0), 2)]
+        for other in [*_batch(desk), *map(axis, near), *(pairs if desk.truths[0].ndim > 3 else ())]:
             for position in range(skip, len(inner.arguments)):
                 for changed in _with_axis(inner.arguments[position], other):
                     arguments = (*inner.arguments[:position], changed, *inner.arguments[position + 1 :])
@@ -186,10 +184,13 @@ def _dims_together(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another axis in each of several reductions over the same one."""
     found = [n for _, n in at(node, syntax.Method) if isinstance(n, syntax.Method)]
     over = [n.arguments[0] for n in found if n.name in REDUCING and n.arguments]
+    others: list[syntax.Node] = [axis(n) for n in (0, 1, 2, -1, -2)]
+    if desk.truths[0].ndim > 3:
+        others += [syntax.Listing((axis(a), axis(b))) for a, b in ((2, 3), (-2, -1), (0, 1), (1, 2))]
     for old in (a for a in dict.fromkeys(over) if over.count(a) > 1):
-        for other in (0, 1, 2, -1, -2):
-            words = f"The reductions run over axis {desk.text(old)}, and should run over axis {other}."
-            yield Edit("wrong_index", map_nodes(node, _moved(old, axis(other))), words)
+        for other in others:
+            words = f"The reductions run over axis {desk.text(old)}, and should run over axis {desk.text(other)}."
+            yield Edit("wrong_index", map_nodes(node, _moved(old, other)), words)
 
 
 def _moved(old: syntax.Node, new: syntax.Node) -> Callable[[syntax.Node], syntax.Node]:
@@ -322,47 +323,6 @@ def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for dim, keep, op in itertools.product(dims_of, keeps, ("sum", "mean")):
             new = method(inner, op, dim, keepdim=keep)
             yield Edit("missing_sum", put(node, place, new), f"The {op} over an axis of {desk.text(inner)} is missing.")
-
-
-def sums_joined(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
-    """A product of two sums for the sum of the products, or the reverse; likewise of two means."""
-    for place, inner in places(node):
-        if _is_product(inner) and (new := _joined(inner)) is not None:
-            op, text = _this(new), desk.text(new)
-            words = f"{desk.text(inner)} is a product of two {op}s: it should be that of the products, {text}."
-            yield Edit("extra_sum", put(node, place, new), words)
-        for apart in _split(inner):
-            op, text = _this(inner), desk.text(apart)
-            words = f"{desk.text(inner)} is a {op} of products: it should be a product of {op}s, {text}."
-            yield Edit("missing_sum", put(node, place, apart), words)
-
-
-def _joined(node: syntax.Node) -> syntax.Node | None:
-    """The sum of the products for two sums over the same indices or axes."""
-    left, right = node.left, node.right  # type: ignore[attr-defined]
-    if _this(left) != _this(right) or _this(left) not in ("sum", "mean"):
-        return None
-    match left, right:
-        case syntax.Binder(condition=None), syntax.Binder(condition=None):
-            if left.indices == right.indices:
-                return replace(left, body=syntax.Binary("*", left.body, right.body))
-        case syntax.Method(), syntax.Method():
-            if (left.arguments, left.keywords) == (right.arguments, right.keywords):
-                return replace(left, value=syntax.Binary("*", left.value, right.value))
-    return None
-
-
-def _split(node: syntax.Node) -> Iterator[syntax.Node]:
-    if _this(node) not in ("sum", "mean"):
-        return
-    if isinstance(node, syntax.Binder) and node.condition is None and _is_product(node.body):
-        yield syntax.Binary("*", replace(node, body=node.body.left), replace(node, body=node.body.right))  # type: ignore[attr-defined]
-    elif isinstance(node, syntax.Method) and _is_product(node.value):
-        yield syntax.Binary("*", replace(node, value=node.value.left), replace(node, value=node.value.right))  # type: ignore[attr-defined]
-
-
-def _is_product(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Binary) and node.op == "*"
 
 
 def columns(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

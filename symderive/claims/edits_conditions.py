@@ -23,6 +23,7 @@ from symderive.claims.trees import (
     tidied,
 )
 from symderive.spec import model, syntax
+from symderive.spec.functions import MATRIX
 
 
 def conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
@@ -212,7 +213,8 @@ def _transposed(node: syntax.Node) -> Iterator[tuple[Place, syntax.Node]]:
 
 
 def _is_plain_sum(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Binder) and node.op in ("sum", "mean") and node.condition is None
+    """Whether a reduction or a normaliser takes all."""
+    return isinstance(node, syntax.Binder) and node.op not in MATRIX and node.condition is None
 
 
 def _bound(inner: syntax.Node, summed: bool) -> Sequence[str]:

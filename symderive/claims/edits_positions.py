@@ -64,10 +64,21 @@ def _other_positions(node: syntax.Binary, desk: Desk) -> Iterator[syntax.Node]:
                 sum_of([(s, t) for m, (s, t) in enumerate(terms) if m != n] + [(sign, f)]) for f in _parts(term)
             )
         yield sum_of([(-s, t) for s, t in terms])
+        yield sum_of([terms[0], *((-s, t) for s, t in terms[1:])])
+        yield from _turned(terms, desk)
         yield from (sum_of(_moved(terms, by)) for by in (1, -1))
         bare = [(s, t) for s, t in terms if not counts(desk.spec, t)]
         if 1 < len(bare) < len(terms):  # R - 1 - r for r
             yield from (sum_of([(-s if m == n else s, t) for m, (s, t) in enumerate(bare)]) for n in range(len(bare)))
+
+
+def _turned(terms: Terms, desk: Desk) -> Iterator[syntax.Node]:
+    """With an index counted from the other end: a kernel that is flipped has ``R - 1 - r`` for ``r``."""
+    for n, (sign, term) in enumerate(terms):
+        extent = desk.spec.letters.get(term.id) if isinstance(term, syntax.Name) else None
+        if str(extent) in desk.spec.sizes:
+            last = syntax.Binary("-", syntax.Name(str(extent)), number(1))
+            yield sum_of([*terms[:n], *((sign * s, t) for s, t in terms_of(last)), (-sign, term), *terms[n + 1 :]])
 
 
 def _moved(terms: Terms, by: int) -> Terms:
@@ -96,8 +107,9 @@ def rolled(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def wrapped_around(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """An access that goes round, ``f[(t + 1) % T]``, where there is nothing behind the end; and the reverse."""
+    cyclic = any(isinstance(n, syntax.Binary) and n.op == "%" for e in desk.spec.equations for n in e.right.walk())
     for place, inner in places(node):
-        for new in _ends(desk, inner):
+        for new in itertools.chain(_ends(desk, inner), _neighbours(desk, inner) if cyclic else ()):
             words = f"{desk.text(inner)} should be {desk.text(new)}."
             yield Edit("wrong_index", put(node, place, new), words)
 
@@ -113,6 +125,20 @@ def _ends(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
         if len(extents) == len(access.indices) and all(str(e) in desk.spec.sizes for e in extents):
             pairs = zip(access.indices, extents, strict=True)
             yield replace(access, indices=tuple(_modulo(i, str(e)) for i, e in pairs))
+
+
+def _neighbours(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
+    """The entry behind or before, that of the other end at an end."""
+    if not isinstance(node, syntax.Access):
+        return
+    extents = desk.spec.shapes.get(node.tensor, desk.spec.shapes.get(node.tensor.removeprefix("d"), ()))
+    if len(extents) != len(node.indices):
+        return
+    for n, (index, extent) in enumerate(zip(node.indices, extents, strict=True)):
+        if isinstance(index, syntax.Name) and str(extent) in desk.spec.sizes:
+            for by in (-1, 1):
+                moved = syntax.Binary("%", sum_of([(1, index), (by, number(1))]), syntax.Name(str(extent)))
+                yield replace(node, indices=(*node.indices[:n], moved, *node.indices[n + 1 :]))
 
 
 def _modulo(node: syntax.Node, extent: str) -> syntax.Node:

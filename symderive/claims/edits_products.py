@@ -1,6 +1,6 @@
 """Products, powers and inverses entry by entry where those of matrices are needed, or the other way round.
 
-And inverses that are missing, or one too many: a covariance for a precision.
+And inverses that are missing, or one too many: a covariance for a precision; vectors for diagonal matrices.
 """
 
 from __future__ import annotations
@@ -11,13 +11,87 @@ from dataclasses import replace
 from typing import Any
 
 from symderive.claims.desk import Desk
-from symderive.claims.edit_tools import Edit, axes_of
+from symderive.claims.edit_tools import Edit, axes_of, reduction, under_transpose
 from symderive.claims.lines import ClaimError
-from symderive.claims.trees import map_nodes, negated, number, places, put, transpose
+from symderive.claims.trees import get, map_nodes, negated, number, places, put, transpose
+from symderive.claims.world import gradient_names
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
 Change = Callable[[Desk, syntax.Node], Iterator[syntax.Node]]
+
+
+def sums_joined(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A product of two sums for the sum of the products, or the reverse; likewise of two means."""
+    for place, inner in places(node):
+        if _is_product(inner) and (new := _joined(inner)) is not None:
+            op, text = reduction(new), desk.text(new)
+            words = f"{desk.text(inner)} is a product of two {op}s: it should be that of the products, {text}."
+            yield Edit("extra_sum", put(node, place, new), words)
+        for apart in _split(inner):
+            op, text = reduction(inner), desk.text(apart)
+            words = f"{desk.text(inner)} is a {op} of products: it should be a product of {op}s, {text}."
+            yield Edit("missing_sum", put(node, place, apart), words)
+
+
+def _joined(node: syntax.Node) -> syntax.Node | None:
+    """The sum of the products for two sums over the same indices or axes."""
+    left, right = node.left, node.right  # type: ignore[attr-defined]
+    if reduction(left) != reduction(right) or reduction(left) not in ("sum", "mean"):
+        return None
+    match left, right:
+        case syntax.Binder(condition=None), syntax.Binder(condition=None):
+            if left.indices == right.indices:
+                return replace(left, body=syntax.Binary("*", left.body, right.body))
+        case syntax.Method(), syntax.Method():
+            if (left.arguments, left.keywords) == (right.arguments, right.keywords):
+                return replace(left, value=syntax.Binary("*", left.value, right.value))
+    return None
+
+
+def _split(node: syntax.Node) -> Iterator[syntax.Node]:
+    if reduction(node) not in ("sum", "mean"):
+        return
+    if isinstance(node, syntax.Binder) and node.condition is None and _is_product(node.body):
+        yield syntax.Binary("*", replace(node, body=node.body.left), replace(node, body=node.body.right))  # type: ignore[attr-defined]
+    elif isinstance(node, syntax.Method) and _is_product(node.value):
+        yield syntax.Binary("*", replace(node, value=node.value.left), replace(node, value=node.value.right))  # type: ignore[attr-defined]
+
+
+def _is_product(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Binary) and node.op == "*"
+
+
+def diagonals(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A vector where a diagonal matrix is meant: ``d - A`` for ``diag(d) - A``."""
+    for place, inner in places(node):
+        above = get(node, place[:-1]) if place else None
+        if isinstance(above, syntax.Binary) and above.op in ("+", "-") and not desk.by_index:
+            other = above.right if place[-1][0] == "left" else above.left
+            if axes_of(desk, inner) == 1 and axes_of(desk, other) == 2:
+                new = syntax.Call("diag", (inner,))
+                words = f"{desk.text(inner)} should be {desk.text(new)}: a vector is added to every row."
+                yield Edit("wrong_operand", put(node, place, new), words)
+
+
+def symmetrised(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """A matrix that is taken for a symmetric one: ``(A + A.T) / 2`` for ``A``."""
+    for place, inner in places(node):
+        flipped: syntax.Node | None = None
+        if isinstance(inner, syntax.Access) and len(inner.indices) == 2 and _is_quadratic(desk, inner.tensor):
+            flipped = replace(inner, indices=inner.indices[::-1])
+        elif isinstance(inner, syntax.Name) and _is_quadratic(desk, inner.id) and not under_transpose(node, place):
+            flipped = syntax.Attribute(inner, "T")
+        if flipped is not None and flipped != inner:
+            both = syntax.Binary("/", syntax.Binary("+", inner, flipped), number(2))
+            words = f"{desk.text(inner)} is not symmetric: it should be {desk.text(both)}."
+            yield Edit("transpose", put(node, place, both), words)
+
+
+def _is_quadratic(desk: Desk, name: str) -> bool:
+    """Whether a tensor or a gradient of the spec is a matrix with as many rows as columns."""
+    shape = desk.spec.shapes.get(gradient_names(desk.spec).get(name, name), ())
+    return len(shape) == 2 and shape[0] == shape[1]
 
 
 def matrix_products(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

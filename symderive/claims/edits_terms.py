@@ -131,6 +131,15 @@ def factors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             yield Edit(kind, put(node, place, quotient), words)
 
 
+def divisors_added(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
+    """What a term is divided by is missing as a factor of the whole: ``m - r.T @ x / n`` for ``n * m - r.T @ x``."""
+    for divisor in dict.fromkeys(
+        f for n in node.walk() for op, f in factors_of(n) if op == "/" and not counts(desk.spec, f)
+    ):
+        words = f"The factor {desk.text(divisor)} is missing."
+        yield Edit("factor", syntax.Binary("*", node, divisor), words)
+
+
 def _outers(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
     """``outer(w, w)`` beside a square matrix with as many rows."""
     value = desk.first_value(node)

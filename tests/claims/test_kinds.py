@@ -63,6 +63,26 @@ PLACED = spec(
     constants={"be": 0.5},
     forward="h[n] = where(t[n] > 0, be * c[n] * relu(x[n]), 0)",
 )
+CAUSAL = spec(
+    inputs={"x": ["N"], "w": ["K"]},
+    indices={"t": "N"},
+    forward="y[t] = sum[k](w[k] * pad(x[t - K + 1 + k]))",
+)
+CYCLE = spec(inputs={"x": ["N"], "c": given("N")}, forward="L = sum[n](c[n] * x[(n + 1) % N])")
+LAPLACE = spec(
+    inputs={"X": ["N", "F"], "A": {"shape": ["N", "N"], "assume": "symmetric", "grad": False}},
+    forward="L = sum[i, j](A[i, j] * sum[f]((X[i, f] - X[j, f])**2)) / 2",
+)
+PAIRED = spec(inputs={"X": ["N", "F"]}, forward="G[i, j] = sum[f](X[i, f] * X[j, f])")
+CENTRES = spec(
+    inputs={"x": given("N", "F"), "m": ["K", "F"], "r": {**given("N", "K"), "assume": "positive"}},
+    forward="L = sum[n, k](r[n, k] * sum[f]((x[n, f] - m[k, f])**2))",
+)
+MASKED = spec(inputs={"s": ["N", "N"]}, forward="l[i] = logsumexp[j : j != i](s[i, j])\nL = sum[i](l[i])")
+GROUPS = spec(
+    inputs={"x": [2, "N", "K", "F"]},
+    forward="y[b, n, k, f] = x[b, n, k, f] - mean[p, q](x[b, n, p, q])",
+)
 TRUNK = spec(
     inputs={"x": given("N", "F"), "W": ["K", "F"]},
     forward="h[n, k] = relu(sum[f](W[k, f] * x[n, f]))\nL = sum[n, k](exp(h[n, k]))",
@@ -253,6 +273,26 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
             "factor",
             "n != 1 is one too",
         ),
+        (CAUSAL, "dx[t] = sum[k](w[k] * pad(dy[t - K + 1 + k]))", "wrong_index", "should be t + K - 1 - k."),
+        (CAUSAL, "dx[t] = sum[k](w[k] * pad(dy[t + k]))", "wrong_index", "The index t + k should be t + K - 1 - k."),
+        (CYCLE, "dx[n] = c[n]", "wrong_index", "c[n] should be c[(n - 1) % N]."),
+        (LAPLACE, "dX = 2 * (A.sum(1) - A) @ X", "wrong_operand", "A.sum(1) should be diag(A.sum(1))"),
+        (PAIRED, "dX = 2 * dG @ X", "transpose", "dG is not symmetric: it should be (dG + dG.T) / 2."),
+        (PAIRED, "dX[i, f] = 2 * sum[j](dG[i, j] * X[j, f])", "transpose", "should be (dG[i, j] + dG[j, i]) / 2."),
+        (CENTRES, "dm = 2 * (m - r.T @ x / r.sum(0)[:, None])", "factor", "The factor r.sum(0)[:, None] is missing."),
+        (
+            MASKED,
+            "ds[i, k] = where(k != i, exp(s[i, k]) / sum[j](exp(s[i, j])), 0)",
+            "extra_term",
+            "should be sum[j : j != i](",
+        ),
+        (
+            MASKED,
+            "ds[i, j] = where(j != i, softmax[j](s[i, j]), 0)",
+            "factor",
+            "should be softmax[j : i != j](s[i, j]).",
+        ),
+        (GROUPS, "dx = dy - dy.mean(3, keepdim=True)", "wrong_index", "runs over the wrong axis."),
         (TRUNK, "dW = dh.T @ x", "factor", "The condition h > 0 is missing in dh"),
         (TRUNK, "dW = (h * dh).T @ x", "wrong_operand", "h should be h > 0."),
         (TRUNK, "dW[k, f] = sum[n](h[n, k] * dh[n, k] * x[n, f])", "wrong_operand", "be where(h[n, k] > 0, 1, 0)."),
