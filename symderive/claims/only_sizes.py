@@ -40,17 +40,32 @@ MOST_SAID = 3
 def where_only(trial: Trial, failed: Point) -> str:
     """A sentence on the sizes at which a claim is right that is wrong at a point: 1, 2, or two that are equal."""
     names = () if is_multiple(trial) or rarely_wrong(trial) else trial.court.points.chooser.names
-    pairs = list(itertools.combinations(names, 2))
-    families = (
-        [at_value(n, 1) for n in names],
-        [alike(a, b) for a, b in pairs],
-        [replace(at_value(a, 1), text=f"{a} = {b} = 1", assumed=Assumed(sizes=((a, 1), (b, 1)))) for a, b in pairs],
-        [at_value(n, 2) for n in names],
-    )
-    for family in families:
+    ones = _without_which_none(trial, names)
+    if ones is None:
+        alone, both = [], []
+    else:
+        alone = [at_value(n, 1) for n in names if ones <= {n}]
+        both = [_at_one(a, b) for a, b in itertools.combinations(names, 2) if ones <= {a, b}]
+    alikes = [alike(a, b) for a, b in itertools.combinations(names, 2)]
+    for family in (alone, alikes, both, [at_value(n, 2) for n in names]):
         if held := [] if refuted(trial, family) else [c for c in family if _seems_right(trial, c, failed)]:
             return _sentence(trial, held, failed) if len(held) <= MOST_SAID else ""
     return ""
+
+
+def _without_which_none(trial: Trial, names: Sequence[str]) -> set[str] | None:
+    """The sizes that must be 1, as the claim fails where all others are; None where it fails although all are 1."""
+    ones = [at_value(n, 1) for n in names]
+    if refuted(trial, ones, 1):
+        return None
+    if len(ones) < 3:
+        return set()
+    return {n for n in names if refuted(trial, [c for c in ones if c.about != n], 1)}
+
+
+def _at_one(a: str, b: str) -> Condition:
+    """That two sizes are 1."""
+    return replace(at_value(a, 1), text=f"{a} = {b} = 1", assumed=Assumed(sizes=((a, 1), (b, 1))))
 
 
 def _sentence(trial: Trial, held: Sequence[Condition], failed: Point) -> str:

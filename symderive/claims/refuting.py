@@ -25,13 +25,16 @@ MOST_WORK = 20_000
 """Multiplications of a forward at sizes that a condition has."""
 
 
-def refuted(trial: Trial, conditions: list[Condition]) -> bool:
-    """Whether a claim fails where several conditions hold together, so that none of them makes it right."""
+def refuted(trial: Trial, conditions: list[Condition], count: int = POINTS_TOGETHER) -> bool:
+    """Whether a claim fails where several conditions hold together, so that none of them makes it right.
+
+    That is tried at ``count`` points.
+    """
     if len(conditions) < 2:
         return False
     texts = " and ".join(c.text for c in conditions)
     sizes = {name: value for c in conditions for name, value in c.sized({}).items() if isinstance(value, int)}
-    points = (_together(trial, (texts, n), conditions, sizes) for n in range(POINTS_TOGETHER))
+    points = (_together(trial, (texts, n), conditions, sizes) for n in range(count))
     return any(p is not None and _differs(trial, p) for p in points)
 
 
