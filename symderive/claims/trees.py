@@ -187,7 +187,7 @@ def multiplied(node: syntax.Node, factor: syntax.Node) -> syntax.Node:
 
 
 def tidied(node: syntax.Node) -> syntax.Node:
-    """``x`` for ``-(-x)``, ``1 * x``, ``x / 1`` and ``0 + x``, ``-x`` for ``-1 * x``, ``0`` for ``-0``."""
+    """``x`` for ``-(-x)``, ``1 * x``, ``x / 1``, ``0 + x`` and ``2 * (x / 2)``, ``-x`` for ``-1 * x``, 0 for ``-0``."""
     match node:
         case syntax.Binary("+", syntax.Number(value=0), inner) | syntax.Binary(
             "+" | "-", inner, syntax.Number(value=0)
@@ -195,6 +195,10 @@ def tidied(node: syntax.Node) -> syntax.Node:
             return inner
         case syntax.Unary("-", syntax.Number(value=0)):
             return node.operand
+        case syntax.Binary("*", syntax.Number() as by, syntax.Binary("/", inner, syntax.Number() as other)) if (
+            by == other
+        ):
+            return inner
         case syntax.Binary("*" | "/", inner, syntax.Number(value=1)) | syntax.Binary(
             "*", syntax.Number(value=1), inner
         ):
