@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, counts, is_position
@@ -26,26 +27,33 @@ def positions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
             yield Edit("wrong_index", put(node, place, new), words)
     for place, access in places(node):
         if isinstance(access, syntax.Access) and sum(isinstance(i, syntax.Binary) for i in access.indices) > 1:
-            for moved in _together(access):
+            for moved in _together(access, desk):
                 words = f"{desk.text(access)} should be {desk.text(moved)}."
                 yield Edit("wrong_index", put(node, place, moved), words)
 
 
-def _together(access: syntax.Access) -> Iterator[syntax.Access]:
-    """An access with each of its sums of indices changed in the same way: turned round, moved by 1, or by two."""
-    changes: tuple[Callable[[Terms], Terms], ...] = (
+def _together(access: syntax.Access, desk: Desk) -> Iterator[syntax.Access]:
+    """An access with each of its sums of indices changed in the same way: turned round, moved by 1, with a stride."""
+    changes: list[Callable[[Terms], Terms]] = [
         lambda terms: _moved(terms, 1),
         lambda terms: _moved(terms, -1),
         lambda terms: [terms[0], *((-s, t) for s, t in terms[1:])],
         lambda terms: [(s if isinstance(t, syntax.Number) else -s, t) for s, t in terms],
-        lambda terms: [(terms[0][0], syntax.Binary("*", number(2), terms[0][1])), *terms[1:]],
-    )
+        lambda terms: [(1, t) for _, t in terms if not isinstance(t, syntax.Number)] or terms,
+    ]
+    steps = [*(syntax.Name(n) for n, v in desk.spec.constants.items() if v.denominator == 1), number(2)]
+    changes += [partial(_spread, step=step, place=place) for step in steps for place in (0, 1)]
     for change in changes:
         moved = (
             sum_of(change(terms_of(i))) if isinstance(i, syntax.Binary) and i.op in ("+", "-") else i
             for i in access.indices
         )
         yield replace(access, indices=tuple(moved))
+
+
+def _spread(terms: Terms, step: syntax.Node, place: int) -> Terms:
+    """A position with one of its terms in steps: a stride of the windows, or the dilation of a kernel."""
+    return [(s, syntax.Binary("*", step, t) if n == place else t) for n, (s, t) in enumerate(terms)]
 
 
 def _other_positions(node: syntax.Binary, desk: Desk) -> Iterator[syntax.Node]:

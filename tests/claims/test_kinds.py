@@ -68,6 +68,13 @@ CAUSAL = spec(
     indices={"t": "N"},
     forward="y[t] = sum[k](w[k] * pad(x[t - K + 1 + k]))",
 )
+DILATED = spec(
+    inputs={"x": ["N", "N"], "w": ["F", "F"]},
+    constants={"di": 2},
+    indices={"h": "N - 2 * F + 2", "v": "N - 2 * F + 2"},
+    sizes={"N": 6, "F": 2},
+    forward="y[h, v] = sum[r, s](w[r, s] * x[h + di * r, v + di * s])",
+)
 CYCLE = spec(inputs={"x": ["N"], "c": given("N")}, forward="L = sum[n](c[n] * x[(n + 1) % N])")
 LAPLACE = spec(
     inputs={"X": ["N", "F"], "A": {"shape": ["N", "N"], "assume": "symmetric", "grad": False}},
@@ -275,6 +282,7 @@ ARM = spec(inputs={"a": [], "b": []}, forward="x = cos(a) + cos(a + b)\ny = sin(
         ),
         (CAUSAL, "dx[t] = sum[k](w[k] * pad(dy[t - K + 1 + k]))", "wrong_index", "should be t + K - 1 - k."),
         (CAUSAL, "dx[t] = sum[k](w[k] * pad(dy[t + k]))", "wrong_index", "The index t + k should be t + K - 1 - k."),
+        (DILATED, "dw[r, s] = sum[h, v](dy[h, v] * x[h + r, v + s])", "wrong_index", "be x[h + di * r, v + di * s]."),
         (CYCLE, "dx[n] = c[n]", "wrong_index", "c[n] should be c[(n - 1) % N]."),
         (LAPLACE, "dX = 2 * (A.sum(1) - A) @ X", "wrong_operand", "A.sum(1) should be diag(A.sum(1))"),
         (PAIRED, "dX = 2 * dG @ X", "transpose", "dG is not symmetric: it should be (dG + dG.T) / 2."),
