@@ -41,7 +41,7 @@ def _of(spec: model.Spec, node: syntax.Node) -> Iterator[Entry]:
     name, items = _read(node)
     shape = spec.shapes.get(gradient_names(spec).get(name, name), ())
     for position, extent in zip(items, shape, strict=False):
-        if isinstance(position, syntax.Batch | syntax.Keyword):
+        if isinstance(position, syntax.Keyword) or (isinstance(position, syntax.Batch) and extent != BATCH_SIZE):
             return  # what comes after it stands for other axes
         own = all(isinstance(n, syntax.Number | syntax.Name | syntax.Binary) for n in position.walk())
         if own and extent != BATCH_SIZE and extent.free_symbols and {*syntax.names(position)} <= spec.sizes.keys():

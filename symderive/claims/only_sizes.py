@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 OTHER_VALUES = (2, 3, 4, 5)
 """Of a size at one value of which a wrong claim is right: at which it may be right, too."""
 
-
 MOST_SAID = 3
 """Alternatives in a remark: more of them tell nobody what the claim has in common with the truth."""
 

@@ -30,6 +30,14 @@ forward: |
   y[i] = a[i] * x[(i + 1) % N]
   L = sum[i](y[i]) + sum[i, j](z[i, j]**2)
 """)
+BATCHES = specs.loads("""
+name: batches
+sizes: {N: 4}
+inputs:
+  x: [..., N]
+forward: |
+  y[..., i] = x[..., i]**2
+""")
 LOSS = specs.loads("""
 name: loss
 sizes: {N: 3, C: 4}
@@ -51,6 +59,8 @@ forward: |
         (RING, "D(y[i], x[(i + 1) % N]) = a[i]", "right", None),
         (RING, "D(L, x[0]) = a[4] + x[0]", "conditional", "N = 5"),
         (RING, "D(L, x[4]) = a[2] + x[4]", "wrong", None),
+        (BATCHES, "dx[..., 3] = 2 * x[..., 3] * dy[..., 3]", "right", None),
+        (BATCHES, "dx[..., 3] = x[..., 3] * dy[..., 3]", "wrong", None),
         (WIDE, "dx[0] = a[4]", "conditional", "N = 5"),
         (WIDE, "dz[4, 3] = 2 * z[4, 3]", "right", None),
         (LOSS, "D(p[0, 1], z[0, 3]) = -p[0, 1] * p[0, 3]", "right", None),
