@@ -65,7 +65,7 @@ def compared(point: Point, sides: Sides, again: Callable[[Exact], Sides], most: 
         decided += 1
         start = EXACT.digits if finite(claimed) else None
         if start is None and undefined is None:
-            start = _defined(point, known, at, again, most)
+            start = _defined(known, at, again, most)
         if start is None and point.has_large_numbers and not _certain(true):
             decided, still_open = decided - 1, still_open + 1
         elif start is None:
@@ -95,19 +95,21 @@ def _exact(*numbers: Any) -> bool:
     return all(isinstance(n, int | Fraction) for n in numbers)
 
 
-def _defined(
-    point: Point, known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int
-) -> int | None:
-    """With how many digits a claim has a value that has none with few, as where it divides by ``1 - tanh(100)**2``."""
-    if _certain(known[EXACT.digits].true[at]):
-        return None
-    enough = ZERO_DIGITS if point.has_large_numbers else _LADDER[0]
-    for digits in (n for n in _LADDER if n <= min(most, enough)):
+def _defined(known: dict[int, Sides], at: tuple[int, ...], again: Callable[[Exact], Sides], most: int) -> int | None:
+    """With how many digits a claim has a value that has none with few, as where it divides by ``1 - tanh(100)**2``.
+
+    With most digits first: what has no value then has none with fewer.
+    """
+    steps = [n for n in _LADDER if n <= min(most, ZERO_DIGITS)]
+
+    def has_value(digits: int) -> bool:
         if digits not in known:
             known[digits] = again(with_digits(digits))
-        if finite(known[digits].claimed[at]):
-            return digits
-    return None
+        return finite(known[digits].claimed[at])
+
+    if not steps or _certain(known[EXACT.digits].true[at]) or not has_value(steps[-1]):
+        return None
+    return next(n for n in steps if has_value(n))
 
 
 def _differ(

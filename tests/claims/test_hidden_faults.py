@@ -170,3 +170,25 @@ def test_an_exponential_of_an_enormous_number_is_out_of_reach():
     assert verdict(spec, "dx = -dy * y * exp(x)") == ("right", "")
     assert verdict(spec, "dx = -dy * y * exp(x) * where(x > 5, 2, 1)")[0] == "wrong"
     assert verdict(spec, "dx = -dy * y")[0] == "wrong"
+
+
+DEEP = specs.loads("""
+name: deep
+sizes: {N: 4, K: 3, J: 5}
+inputs:
+  x: [N, K]
+  u: [K, J]
+  w: [J]
+forward: |
+  h[n, j] = sum[k](x[n, k] * u[k, j])
+  z[n] = sum[j](h[n, j] * w[j])
+  a[n] = tanh(z[n])
+""")
+
+
+def test_what_numbers_that_are_not_large_make_may_be_large(monkeypatch):
+    """No input is, but products of three of them are: ``1 - a**2`` has some hundred zeros behind the point."""
+    claim = "dz = da * (1 - a**2)**2 / (1 - a**2)"
+    assert verdict(DEEP, claim) == ("right", "")
+    monkeypatch.setattr(outcome, "ZERO_DIGITS", 140)
+    assert verdict(DEEP, claim)[0] != "right"
