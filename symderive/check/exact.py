@@ -60,7 +60,7 @@ def _parts(a: Any) -> tuple[int, int]:
 
 
 def _product(top: int, bottom: int, upper: int, lower: int) -> Fraction:
-    """``top / bottom * (upper / lower)``, in a third of the time of Python's own, which looks at types first."""
+    """``top / bottom * (upper / lower)``, sooner than Python's own, which looks at types first."""
     if (common := math.gcd(top, lower)) > 1:
         top, lower = top // common, lower // common
     if (common := math.gcd(upper, bottom)) > 1:

@@ -34,7 +34,7 @@ def objects(a: Any) -> np.ndarray:
 
 
 def floats(a: np.ndarray) -> np.ndarray:
-    """The array in float64, each number the nearest one; one of fractions in a third of the time of ``astype``."""
+    """The array in float64, each number the nearest one; one of fractions sooner than by ``astype``."""
     if a.dtype != object or not a.size or type(a.flat[0]) is not Fraction:
         return a.astype(float)
     return np.fromiter(map(as_float, a.flat), float, a.size).reshape(a.shape)

@@ -58,6 +58,10 @@ FINE = 1e-11
 """How near floats must be to be worth an exact comparison, and not to be worth one: neither decides anything."""
 
 
+FAR_OFF = 1e-2
+"""How far floats are apart that rounding alone has not parted, unless very much of them cancels."""
+
+
 def close_floats(a: np.ndarray, b: np.ndarray, tolerance: float = COARSE) -> bool:
     """Whether two float arrays agree well enough to be worth an exact comparison."""
     if a.shape != b.shape:

@@ -14,7 +14,7 @@ import numpy as np
 from symderive.check.floats import FLOAT
 from symderive.check.objects import floats
 from symderive.claims.bench import Bench, free_names, label
-from symderive.claims.compare import FINE, close_in_scale, close_where_finite
+from symderive.claims.compare import FAR_OFF, FINE, close_in_scale, close_where_finite
 from symderive.claims.lines import FAULTS, ClaimError, Line, NotJudged, names_in
 from symderive.claims.points import Point
 from symderive.claims.ratios import REST, Ratio, name_ratio
@@ -54,9 +54,6 @@ ZERO = 1e-12
 
 SAME = 1e-13
 """How near floats are that differ by rounding only."""
-
-FAR_OFF = 1e-2
-"""How far floats are off that do not just miss each other."""
 
 FORWARD = 50
 """What it takes to compute an equation of another forward, and to differentiate it."""

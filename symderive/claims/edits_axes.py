@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import (
@@ -27,6 +27,7 @@ from symderive.claims.trees import (
     binders_above,
     column,
     get,
+    is_access,
     map_nodes,
     method,
     negated,
@@ -133,13 +134,14 @@ def _batch(desk: Desk) -> list[syntax.Node]:
 
 def dims(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """Another axis, or ``keepdim`` where there is none, or none where there is one."""
+    last = [syntax.Listing((axis(a), axis(b))) for a, b in itertools.combinations(range(-3, 0), 2)]
+    pairs = last if desk.truths[0].ndim > 3 else []
     for place, inner in places(node):
         if not isinstance(inner, syntax.Method | syntax.Call) or called(inner) not in REDUCING:
             continue
         skip = 0 if isinstance(inner, syntax.Method) else 1
         near = [0, 1, 2, -1, -2, -3] if "-" not in desk.text(inner) else [0, -1, -2, -3, 1, 2]
-        pairs = [syntax.Listing((axis(a), axis(b))) for a, b in itertools.combinations(range(-3, 0), 2)]
-        for other in [*_batch(desk), *map(axis, near), *(pairs if desk.truths[0].ndim > 3 else ())]:
+        for other in [*_batch(desk), *map(axis, near), *pairs]:
             for position in range(skip, len(inner.arguments)):
                 for changed in _with_axis(inner.arguments[position], other):
                     arguments = (*inner.arguments[:position], changed, *inner.arguments[position + 1 :])
@@ -306,12 +308,8 @@ def _index_reused(desk: Desk, node: syntax.Node, place: Place, inner: syntax.Nod
 def _repeated(node: syntax.Node, index: str) -> Iterator[tuple[Place, int]]:
     """The positions of an index in the accesses that have it more than once."""
     for place, inner in places(node):
-        found = [n for n, i in enumerate(inner.indices) if i == syntax.Name(index)] if _is_access(inner) else []
+        found = [n for n, i in enumerate(inner.indices) if i == syntax.Name(index)] if is_access(inner) else []
         yield from ((place, n) for n in found if len(found) > 1)
-
-
-def _is_access(node: syntax.Node) -> TypeGuard[syntax.Access]:
-    return isinstance(node, syntax.Access)
 
 
 def _array_sums(desk: Desk, node: syntax.Node) -> Iterator[Edit]:

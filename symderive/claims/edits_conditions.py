@@ -15,6 +15,7 @@ from symderive.claims.trees import (
     binders_above,
     column,
     get,
+    is_access,
     map_nodes,
     number,
     places,
@@ -64,7 +65,7 @@ def other_conditions(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def indicators(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
     """A tensor where only counts what the forward asks of it: ``dh * h`` for ``dh * (h > 0)``."""
-    known = [c for c in dict.fromkeys(_of_forward(desk.spec)) if len(list(filter(_is_access, c.walk()))) == 1]
+    known = [c for c in dict.fromkeys(_of_forward(desk.spec)) if len(list(filter(is_access, c.walk()))) == 1]
     for place, inner in places(node):
         name = tensor_of(inner)
         if not place or not in_product(node, _out_of_subscript(node, place)):
@@ -72,14 +73,10 @@ def indicators(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for condition in known:
             if name not in names_in(condition):
                 continue
-            asked = map_nodes(condition, lambda n: inner if _is_access(n) else n)  # noqa: B023
+            asked = map_nodes(condition, lambda n: inner if is_access(n) else n)  # noqa: B023
             new = syntax.Call("where", (asked, number(1), number(0))) if desk.by_index else asked
             words = f"{desk.text(inner)} should be {desk.text(new)}."
             yield Edit("wrong_operand", put(node, place, new), words)
-
-
-def _is_access(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Access)
 
 
 def _out_of_subscript(root: syntax.Node, place: Place) -> Place:

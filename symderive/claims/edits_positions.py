@@ -11,7 +11,8 @@ from functools import partial
 from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, counts, is_position
 from symderive.claims.lines import names_in
-from symderive.claims.trees import get, map_nodes, negated, number, places, put, substitute, sum_of, terms_of
+from symderive.claims.trees import get, is_access, map_nodes, negated, number, places, put, substitute, sum_of, terms_of
+from symderive.claims.world import shape_named
 from symderive.spec import syntax
 
 Terms = list[tuple[int, syntax.Node]]
@@ -129,7 +130,7 @@ def _ends(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
             yield syntax.Call("pad", (replace(node, indices=plain),))
     elif isinstance(node, syntax.Call) and node.function == "pad" and isinstance(node.arguments[0], syntax.Access):
         access = node.arguments[0]
-        extents = desk.spec.shapes.get(access.tensor, desk.spec.shapes.get(access.tensor.removeprefix("d"), ()))
+        extents = shape_named(desk.spec, access.tensor) or ()
         if len(extents) == len(access.indices) and all(str(e) in desk.spec.sizes for e in extents):
             pairs = zip(access.indices, extents, strict=True)
             yield replace(access, indices=tuple(_modulo(i, str(e)) for i, e in pairs))
@@ -137,9 +138,9 @@ def _ends(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
 
 def _neighbours(desk: Desk, node: syntax.Node) -> Iterator[syntax.Node]:
     """The entry behind or before, that of the other end at an end."""
-    if not isinstance(node, syntax.Access):
+    if not is_access(node):
         return
-    extents = desk.spec.shapes.get(node.tensor, desk.spec.shapes.get(node.tensor.removeprefix("d"), ()))
+    extents = shape_named(desk.spec, node.tensor) or ()
     if len(extents) != len(node.indices):
         return
     for n, (index, extent) in enumerate(zip(node.indices, extents, strict=True)):
@@ -165,7 +166,7 @@ def moved_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
         for index, (position, padded) in itertools.product(own, _positions_of(total)):
             moved = substitute(factor, {index: position})
             if padded:
-                moved = map_nodes(moved, lambda n: syntax.Call("pad", (n, number(1))) if _reads(n) else n)
+                moved = map_nodes(moved, lambda n: syntax.Call("pad", (n, number(1))) if is_access(n) else n)
             new = replace(total, body=syntax.Binary(inner.op, total.body, moved))
             words = f"{desk.text(factor)} should be {desk.text(moved)}, inside of the sum: {desk.text(new)}."
             yield Edit("wrong_index", put(node, place, new), words)
@@ -173,10 +174,6 @@ def moved_inside(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def _is_sum(node: syntax.Node) -> bool:
     return isinstance(node, syntax.Binder) and node.op in ("sum", "mean")
-
-
-def _reads(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Access)
 
 
 def _positions_of(total: syntax.Binder) -> dict[tuple[syntax.Node, bool], None]:

@@ -14,7 +14,7 @@ from symderive.claims.desk import Desk
 from symderive.claims.edit_tools import Edit, axes_of, reduction, under_transpose
 from symderive.claims.lines import ClaimError
 from symderive.claims.trees import get, map_nodes, negated, number, places, put, transpose
-from symderive.claims.world import gradient_names
+from symderive.claims.world import shape_named
 from symderive.errors import SymderiveError
 from symderive.spec import syntax
 
@@ -90,7 +90,7 @@ def symmetrised(desk: Desk, node: syntax.Node) -> Iterator[Edit]:
 
 def _is_quadratic(desk: Desk, name: str) -> bool:
     """Whether a tensor or a gradient of the spec is a matrix with as many rows as columns."""
-    shape = desk.spec.shapes.get(gradient_names(desk.spec).get(name, name), ())
+    shape = shape_named(desk.spec, name) or ()
     return len(shape) == 2 and shape[0] == shape[1]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from symderive.claims.world import gradient_names
+from symderive.claims.world import shape_named
 from symderive.record import record
 from symderive.spec import model, syntax
 from symderive.spec.intervals import Point, interval
@@ -39,7 +39,7 @@ def named_entries(spec: model.Spec, statements: Iterable[syntax.Statement]) -> t
 
 def _of(spec: model.Spec, node: syntax.Node) -> Iterator[Entry]:
     name, items = _read(node)
-    shape = spec.shapes.get(gradient_names(spec).get(name, name), ())
+    shape = shape_named(spec, name) or ()
     for position, extent in zip(items, shape, strict=False):
         if isinstance(position, syntax.Keyword) or (isinstance(position, syntax.Batch) and extent != BATCH_SIZE):
             return  # what comes after it stands for other axes

@@ -10,6 +10,7 @@ import numpy as np
 from symderive.claims.desk import Desk, Finding
 from symderive.claims.lines import ClaimError
 from symderive.claims.trees import Place, factors_of, get, places, product_of, put, tensor_of, transpose
+from symderive.claims.world import shape_named
 from symderive.errors import SymderiveError
 from symderive.record import record
 from symderive.spec import syntax
@@ -165,7 +166,7 @@ def _why(desk: Desk, operands: Sequence[Operand]) -> str:
 def _named(desk: Desk, operand: Operand) -> tuple[str, ...] | None:
     """The shape of a tensor, or of a gradient, by names."""
     name = tensor_of(operand.node)
-    extents = desk.spec.shapes.get(name, desk.spec.shapes.get(name.removeprefix("d")))
+    extents = shape_named(desk.spec, name)
     if extents is None or len(extents) != len(operand.shape):
         return None
     names = tuple(str(e) for e in extents)

@@ -99,20 +99,20 @@ class Points:
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        self.chooser = SizeChooser(self.spec, self.entries)
+
+    @cached_property
+    def chooser(self) -> SizeChooser:
+        """What finds sizes: small ones where others would take long."""
+        usual = SizeChooser(self.spec, self.entries)
+        if (work := usual.work(usual.planned[0])) <= LARGE:
+            return usual
+        small = SmallSizes(self.spec, self.entries)
+        return small if max(map(small.work, small.planned)) <= work / 2 else usual
 
     @cached_property
     def plan(self) -> list[Sizes]:
-        """The sizes, the most telling first; small ones where those would take long."""
-        plan = self.chooser.plan()
-        if type(self.chooser) is not SizeChooser or self.chooser.work(plan[0]) <= LARGE:
-            return plan
-        small = SmallSizes(self.spec, self.entries)
-        others = small.plan()
-        if max(map(small.work, others)) > self.chooser.work(plan[0]) / 2:
-            return plan
-        self.chooser = small
-        return others
+        """The sizes, the most telling first."""
+        return self.chooser.planned
 
     @cached_property
     def main(self) -> list[Point]:

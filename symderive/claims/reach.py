@@ -21,7 +21,7 @@ from symderive.check.sample import is_free
 from symderive.claims.points import FAR, SIDE, Point, Points
 from symderive.claims.trees import tensor_of
 from symderive.claims.weight import MOST, weight
-from symderive.claims.world import Sizes, is_jacobian
+from symderive.claims.world import Sizes, is_jacobian, shape_named
 from symderive.spec import model, syntax
 from symderive.spec.functions import FUNCTIONS
 
@@ -112,7 +112,7 @@ def few_derivatives(trial: Trial, sizes: Sizes) -> bool:
     sides += [s for h in trial.court.helpers for s in h.statement.sides[:1]]
     jacobians = [n for s in sides for n in s.walk() if is_jacobian(n)]
     names = {tensor_of(n.arguments[0]) for n in jacobians}
-    shapes = {n: trial.spec.shapes.get(n) or trial.spec.shapes.get(n.removeprefix("d"), ()) for n in names}
+    shapes = {n: shape_named(trial.spec, n) or () for n in names}
     entries = sum(math.prod(shape_of(s, sizes)) for s in shapes.values())
     work = trial.court.points.chooser.work(sizes) * (MATRICES if trial.court.points.chooser.matrices else 1)
     return entries <= MOST_DERIVATIVES and entries * work <= MOST_SWEPT

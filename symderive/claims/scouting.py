@@ -14,7 +14,7 @@ import numpy as np
 from symderive.check.floats import FLOAT
 from symderive.check.objects import floats
 from symderive.claims.coincidences import in_coincidences
-from symderive.claims.compare import FINE, close_floats, close_in_scale, finite
+from symderive.claims.compare import FAR_OFF, FINE, close_floats, close_in_scale, finite
 from symderive.claims.crossing import straddling
 from symderive.claims.crowds import in_crowds
 from symderive.claims.lines import ClaimError, NotJudged
@@ -35,9 +35,6 @@ MOST_EXACT = 2000
 
 DIGITS_FAR = 700
 """Of numbers far out, where all that is left of a claim may be 1e-2000: what takes more is left undecided there."""
-
-FAR_OFF = 1e-2
-"""How far floats are apart, beside the largest number, where not only rounding has parted them."""
 
 LEAST = 20
 """What else there is to compute at a point, in such multiplications."""

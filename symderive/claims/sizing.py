@@ -192,13 +192,16 @@ class SizeChooser:
                 pool = tuple(range(2, len(self.names) + 2 + extra))
             some = [*itertools.islice(itertools.permutations(pool, len(self.names)), 6000)]
             found = self._promising(np.array(some, dtype=int).reshape(len(some), len(self.names)), least)
-            good = [s for s in found if self.valid(s, least)] if self.entries else found
-            if not any(self.valid(s, least) for s in good):
+            if not any(self.valid(s, least) for s in found):
                 continue
             few = least, found
-            if not self.entries or all(len({s[n] for s in good}) > 1 for n in self.names):
+            if not self.entries or self._vary([s for s in found if self.valid(s, least)]):
                 return few  # else the entries that are named leave one value of a size
         return few
+
+    def _vary(self, choices: list[dict[str, int]]) -> bool:
+        """Whether there is more than one value of each size among some choices."""
+        return all(len({s[n] for s in choices}) > 1 for n in self.names)
 
     def _promising(self, choices: np.ndarray, least: int) -> list[dict[str, int]]:
         """Of many choices of sizes, one in each row, the cheapest that seem to be valid."""
@@ -211,6 +214,11 @@ class SizeChooser:
             work = self._counted({**values, BATCH_SIZE: np.full(len(choices), 2.0)})
         order = np.argsort(np.where(good, work, np.inf), kind="stable")[: min(int(good.sum()), MOST_CHOICES)]
         return [dict(zip(self.names, row, strict=True)) for row in choices[order].tolist()]
+
+    @cached_property
+    def planned(self) -> list[Sizes]:
+        """The sizes that claims are judged at, chosen once."""
+        return self.plan()
 
     def plan(self) -> list[Sizes]:
         """Two choices of different sizes, a square one, and the author's where they are cheap."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 from symderive.spec import syntax
 
@@ -315,6 +315,11 @@ def substitute(node: syntax.Node, indices: dict[str, syntax.Node]) -> syntax.Nod
         elif isinstance(value, tuple) and any(isinstance(v, syntax.Node) for v in value):
             changes[part.name] = tuple(substitute(v, indices) if isinstance(v, syntax.Node) else v for v in value)
     return replace(node, **changes) if changes else node
+
+
+def is_access(node: syntax.Node) -> TypeGuard[syntax.Access]:
+    """Whether a node reads an entry of a tensor."""
+    return isinstance(node, syntax.Access)
 
 
 def tensor_of(node: syntax.Node) -> str:

@@ -37,6 +37,11 @@ def gradient_names(spec: model.Spec) -> Mapping[str, str]:
     return known
 
 
+def shape_named(spec: model.Spec, name: str) -> model.Shape | None:
+    """The shape of a tensor, or of that of which a name is the gradient; None where it is neither."""
+    return spec.shapes.get(gradient_names(spec).get(name, name))
+
+
 def sole_scalar(spec: model.Spec) -> bool:
     """Whether the only output is a scalar, whose upstream formulas write as 1."""
     return len(spec.outputs) == 1 and not spec.shapes[spec.outputs[0]]
